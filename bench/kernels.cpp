@@ -1,9 +1,5 @@
 //===- kernels.cpp - The passes over weights beside a plain sum
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Prints GB/s over weights that no cache holds, best of several runs, taken in
 // turns with a sum of the same bytes on as many threads. Processor time, spread

@@ -1,9 +1,5 @@
 //===- SanitizerOptions.cpp - What a sanitized tool runs with
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Linked into each program of the asan preset, so that no environment variable
 // has to be remembered; ASAN_OPTIONS and UBSAN_OPTIONS still win.

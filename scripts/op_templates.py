@@ -1,11 +1,7 @@
 """What scripts/new-op writes, to be formatted with the words of an op."""
 
 HEADER = '''//===- {file} - {title}
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 '''
 

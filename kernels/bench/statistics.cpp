@@ -1,9 +1,5 @@
 //===- statistics.cpp - The statistics beside a plain maximum
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Prints GB/s over tensors that no cache holds, best of several runs, taken in
 // turns with a maximum of the same bits on as many threads. Processor time,

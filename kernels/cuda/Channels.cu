@@ -1,9 +1,5 @@
 //===- Channels.cu - The same with ranges per channel
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Observe.cuh"
 

@@ -1,9 +1,5 @@
 //===- Collect.cpp - How records come back from the device
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A flush that happens by itself must not make the model wait for the device:
 // it merges the copy that an earlier one began, and begins the next. Who asks

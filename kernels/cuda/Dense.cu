@@ -1,9 +1,5 @@
 //===- Dense.cu - Tensors that fill a piece of memory
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Observe.cuh"
 

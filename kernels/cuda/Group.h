@@ -1,9 +1,5 @@
 //===- Group.h - The probes of one recorder on one device ----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The device only ever adds to a slot's record. From time to time all slots of
 // the group are copied, by one kernel and one copy on a stream of their own,

@@ -1,9 +1,5 @@
 //===- Index.h - Where a tensor's elements lie, for the device -----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Index arithmetic in 64 bits. The device has no instruction for a division, so
 // divisors become multipliers on the host.

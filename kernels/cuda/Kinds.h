@@ -1,9 +1,5 @@
 //===- Kinds.h - Floats and integers, as the kernel sees them ------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A kind has:
 //   Word              an element in memory

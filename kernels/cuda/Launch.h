@@ -1,9 +1,5 @@
 //===- Launch.h - The kernels, as the host launches them -----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The only functions here that need a device's compiler: the host's side
 // (Probe.cpp) is plain C++, which a test links with a device of its own.

@@ -1,9 +1,5 @@
 //===- Observe.cuh - The kernel that reads a tensor ----------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One launch: blocks stride over the tensor, each folds its histogram and its
 // threads' statistics into the slot's Call, and the last one to come finishes

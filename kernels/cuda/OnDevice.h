@@ -1,9 +1,5 @@
 //===- OnDevice.h - A while on a device, unseen by the caller ------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_KERNELS_CUDA_ONDEVICE_H
 #define MPOPT_KERNELS_CUDA_ONDEVICE_H

@@ -1,9 +1,5 @@
 //===- Probe.cpp - Probes of tensors on a CUDA device
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A probe's call becomes one launch. Outside of a capture the recorder says
 // whether the call is recorded and at which step, as for tensors on the CPU; in

@@ -1,9 +1,5 @@
 //===- Slot.h - A probe's memory on the device ---------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The blocks of a launch add up in Call, in any order: integers and ordered
 // keys by atomics, sums in a place of the block's own. The last block to finish

@@ -1,9 +1,5 @@
 //===- Tile.h - What one thread does with 16 bytes -----------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A thread reads 16 bytes at a time. If all of its elements are zero or normal
 // and none is at a format's edge, which is nearly always so, each costs a count

@@ -1,9 +1,5 @@
 //===- View.cpp - How the device reads a tensor
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "View.h"
 

@@ -1,9 +1,5 @@
 //===- View.h - How the device reads a tensor ----------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Statistics do not depend on the order of elements, but for the last bits of
 // sums. So a tensor whose elements fill a piece of memory without gaps, however

@@ -1,9 +1,5 @@
 //===- Walk.h - Which elements a thread takes ----------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The same on the device and in its twin, which differ in how they load and how
 // they widen a channel: `widen(ChannelKeys &, low, high)`.

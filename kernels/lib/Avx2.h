@@ -1,9 +1,5 @@
 //===- Avx2.h - Functions for AVX2 in a unit compiled for any x86 --------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Include last. What follows, up to MPOPT_AVX2_END, is compiled for AVX2, FMA
 // and F16C; inline functions of the headers before it are not, and so cannot

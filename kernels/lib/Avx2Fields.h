@@ -1,9 +1,5 @@
 //===- Avx2Fields.h - Counting exponent fields with AVX2 -----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Tensor values crowd in few exponents. A window of fifteen fields is counted
 // 32 bytes at a time: a table look-up turns each byte into a bit of its own,

@@ -1,9 +1,5 @@
 //===- Avx512.h - Functions for AVX-512 in a unit for any x86 ------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // As Avx2.h, for the subsets F, BW, DQ and VL.
 //

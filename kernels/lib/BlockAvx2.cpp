@@ -1,9 +1,5 @@
 //===- BlockAvx2.cpp - One block of elements with AVX2
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // FP32, FP16 and BF16. Called only where the processor has AVX2, FMA and F16C.
 //

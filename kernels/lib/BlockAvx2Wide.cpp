@@ -1,9 +1,5 @@
 //===- BlockAvx2Wide.cpp - One block of FP64 elements, four at a time
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Extremes and sums by vectors, exponent fields one by one into two tables. The
 // edges of the narrow formats are looked for only in blocks that have a value

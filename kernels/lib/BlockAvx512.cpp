@@ -1,9 +1,5 @@
 //===- BlockAvx512.cpp - One block of elements with AVX-512
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // FP32, FP16 and BF16, sixteen lanes of sums in one register and a carry-save
 // adder in two instructions. All that is rare is done with AVX2's code.

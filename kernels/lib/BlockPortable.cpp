@@ -1,9 +1,5 @@
 //===- BlockPortable.cpp - One block of elements, in plain C++
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The definition of what the vector code must give, and what runs where there
 // is none.

@@ -1,9 +1,5 @@
 //===- Channels.cpp - Ranges per channel
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Channels.h"
 #include "Partial.h"

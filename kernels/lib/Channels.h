@@ -1,9 +1,5 @@
 //===- Channels.h - Ranges per channel -----------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_KERNELS_LIB_CHANNELS_H
 #define MPOPT_KERNELS_LIB_CHANNELS_H

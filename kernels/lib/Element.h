@@ -1,9 +1,5 @@
 //===- Element.h - What one element counts for ---------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The per-element logic, shared by the CPU code and the CUDA kernel, so that
 // the tests of one are tests of the other. Everything is done on bit patterns:

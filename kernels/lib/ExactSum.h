@@ -1,9 +1,5 @@
 //===- ExactSum.h - A sum of doubles without rounding --------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Every double is an integer multiple of 2^-1074 below 2^2098, and 34 limbs
 // hold 2176 bits: room for 2^77 addends. Integer addition does not care for

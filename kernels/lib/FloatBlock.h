@@ -1,9 +1,5 @@
 //===- FloatBlock.h - One block of floats, whatever the vectors ----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A block is read once from memory: extremes and sums go through registers, and
 // exponent fields, as bytes, to a buffer that the first-level cache holds,

@@ -1,9 +1,5 @@
 //===- FloatFields.h - What a block's exponent fields tell ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Most of a block's elements are counted by their fields alone. Values in a bin
 // with a format's edge, subnormals and fields outside the window take a second

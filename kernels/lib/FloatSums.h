@@ -1,9 +1,5 @@
 //===- FloatSums.h - Sums of a block in sixteen lanes -----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // `Lanes` is a vector of floats; what it adds up in double takes two vectors.
 // Included after the unit's target is set.

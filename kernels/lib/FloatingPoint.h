@@ -1,9 +1,5 @@
 //===- FloatingPoint.h - The floating-point unit as we need it -----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A runtime may have told the processor to take subnormals for zero, which
 // would hide them from the record, or may read the exception flags afterwards.

@@ -1,9 +1,5 @@
 //===- Layout.h - Where a tensor's elements lie --------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_KERNELS_LIB_LAYOUT_H
 #define MPOPT_KERNELS_LIB_LAYOUT_H

@@ -1,9 +1,5 @@
 //===- OneByOne.h - Elements one at a time ----------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Included after the unit's target is set, if it has one: what is here is
 // compiled for that.

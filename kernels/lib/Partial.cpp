@@ -1,9 +1,5 @@
 //===- Partial.cpp - From a worker's tables to the record
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Partial.h"
 

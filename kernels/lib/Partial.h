@@ -1,9 +1,5 @@
 //===- Partial.h - What one worker has counted so far --------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Private to one worker, so nothing here is shared while a tensor is read. The
 // tables are in the form in which a kernel counts fastest; fold() turns them

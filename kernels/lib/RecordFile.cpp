@@ -1,9 +1,5 @@
 //===- RecordFile.cpp - Reading .mprec files
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Nothing in the file is trusted: sizes are checked against the bytes there are
 // before anything is read or allocated.

@@ -1,9 +1,5 @@
 //===- RecordWriter.cpp - Writing .mprec files
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A lock on the file (flock) keeps two processes apart even if their pattern
 // names the same one; the kernel drops it when the process dies.

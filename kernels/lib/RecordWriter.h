@@ -1,9 +1,5 @@
 //===- RecordWriter.h - Writing .mprec files -----------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_KERNELS_LIB_RECORDWRITER_H
 #define MPOPT_KERNELS_LIB_RECORDWRITER_H

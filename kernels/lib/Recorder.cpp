@@ -1,9 +1,5 @@
 //===- Recorder.cpp - Collects the records of a process in a file
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A tensor is read without any lock and merged under the probe's. There is no
 // thread behind this: a flush is done by the call that finds the last one too

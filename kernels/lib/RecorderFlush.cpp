@@ -1,9 +1,5 @@
 //===- RecorderFlush.cpp - Brings a recorder's records to its file
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "RecorderState.h"
 

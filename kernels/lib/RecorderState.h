@@ -1,9 +1,5 @@
 //===- RecorderState.h - What a recorder holds ---------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_KERNELS_LIB_RECORDERSTATE_H
 #define MPOPT_KERNELS_LIB_RECORDERSTATE_H

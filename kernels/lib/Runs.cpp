@@ -1,9 +1,5 @@
 //===- Runs.cpp - Which run of the model a call belongs to ----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Runs.h"
 #include "mpopt/Kernels/Record.h"

@@ -1,9 +1,5 @@
 //===- Squares.cpp - Sums of squares, by the best instructions
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Squares.h"
 #include "Partial.h"

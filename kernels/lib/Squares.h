@@ -1,9 +1,5 @@
 //===- Squares.h - Sums of squares of FP32 numbers -----------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_KERNELS_LIB_SQUARES_H
 #define MPOPT_KERNELS_LIB_SQUARES_H

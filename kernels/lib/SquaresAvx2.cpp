@@ -1,9 +1,5 @@
 //===- SquaresAvx2.cpp - Sums of squares with AVX2
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Squares.h"
 

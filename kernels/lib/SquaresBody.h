@@ -1,9 +1,5 @@
 //===- SquaresBody.h - Sums of squares, whatever the vectors ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Plain loops, of which the compiler makes vector code. Squares are added up in
 // FP32 over a few, then in double. Those of numbers beyond 2^64 or below 2^-63

@@ -1,9 +1,5 @@
 //===- Statistics.cpp - One tensor into one record
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Kernels/Statistics.h"
 #include "Channels.h"

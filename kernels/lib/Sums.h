@@ -1,9 +1,5 @@
 //===- Sums.h - How the sums of a block are formed -----------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The definition (Statistics.h) in plain C++; vector code follows it to the
 // bit.

@@ -1,9 +1,5 @@
 //===- Threads.cpp - The library's own threads
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The pool is never destroyed: its threads sleep when the process ends, and the
 // library stays loaded (it is linked with nodelete). After a fork the child has

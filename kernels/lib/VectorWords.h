@@ -1,9 +1,5 @@
 //===- VectorWords.h - Vectors of 16-bit and 32-bit words -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Vectors of 32 or 64 bytes, in the terms that compilers for any of them have.
 // Included after the unit's target is set.

@@ -1,9 +1,5 @@
 //===- DeviceProbe.cpp - The CUDA library, if it is there
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Loaded by hand, so that the op library itself needs no CUDA runtime. Whether
 // there is a device is not asked before a session wants a kernel on it:

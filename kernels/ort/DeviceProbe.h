@@ -1,9 +1,5 @@
 //===- DeviceProbe.h - The CUDA library, if it is there ------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_KERNELS_ORT_DEVICEPROBE_H
 #define MPOPT_KERNELS_ORT_DEVICEPROBE_H

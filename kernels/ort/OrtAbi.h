@@ -1,9 +1,5 @@
 //===- OrtAbi.h - What we use of ONNX Runtime's C interface --------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // ONNX Runtime hands a custom-op library a table of functions whose order only
 // ever grows, and reads a versioned table of the op's own functions. Declared

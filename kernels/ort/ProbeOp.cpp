@@ -1,9 +1,5 @@
 //===- ProbeOp.cpp - mpopt::Probe for ONNX Runtime
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One input of any type, no output. Attributes: `id` (int), `ledger` (string,
 // hex SHA-256 of the ledger file), optional `channel_axis` (int). Whatever goes

@@ -1,9 +1,5 @@
 //===- BlockTest.cpp - Vector code gives what plain code gives, to the bit
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Partial.h"
 #include "Reference.h"

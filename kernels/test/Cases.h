@@ -1,9 +1,5 @@
 //===- Cases.h - Tensors that both the twin and the device read
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_KERNELS_TEST_CASES_H
 #define MPOPT_KERNELS_TEST_CASES_H

@@ -1,9 +1,5 @@
 //===- ControlTest.cpp - Who keeps a copy of the controls hears of changes
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Kernels/Recorder.h"
 

@@ -1,9 +1,5 @@
 //===- CudaHostTest.cpp - The host's side of CUDA probes
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "FakeCuda.h"
 #include "mpopt/Kernels/Cuda.h"

@@ -1,9 +1,5 @@
 //===- CudaKernelTest.cpp - The CUDA kernels give the CPU's record
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The kernels' own code, with its barriers, folds and tickets; what a thread
 // does with its elements is tested in depth by the twin (CudaViewTest.cpp).

@@ -1,9 +1,5 @@
 //===- CudaLogicTest.cpp - The CUDA logic gives the CPU's record
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "CudaPair.h"
 

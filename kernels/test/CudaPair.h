@@ -1,9 +1,5 @@
 //===- CudaPair.h - One tensor for the CUDA logic and for the CPU
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_KERNELS_TEST_CUDAPAIR_H
 #define MPOPT_KERNELS_TEST_CUDAPAIR_H

@@ -1,9 +1,5 @@
 //===- CudaViewTest.cpp - Strides, channels, integers and turns on a device
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Cases.h"
 #include "CudaPair.h"

@@ -1,9 +1,5 @@
 //===- Emulated.h - CUDA's language, on the CPU --------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The parts of CUDA that the kernels of cuda/*.cu use; included before them. A
 // block's threads are contexts that run one at a time and change only where

@@ -1,9 +1,5 @@
 //===- EmulatedKernels.cpp - The CUDA kernels themselves, on the CPU
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Emulated.h"
 

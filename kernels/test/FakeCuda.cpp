@@ -1,9 +1,5 @@
 //===- FakeCuda.cpp - A CUDA runtime and its devices, on the CPU
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "FakeCuda.h"
 

@@ -1,9 +1,5 @@
 //===- FakeCuda.h - A CUDA runtime and its devices, on the CPU
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Just what the host's side of libmpopt_cuda.so calls, so that it can be tested
 // where there is no device. Its kernels are those of EmulatedKernels.cpp. Rules

@@ -1,9 +1,5 @@
 //===- FormatTest.cpp - Counts against the slow reference, in every dtype
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Reference.h"
 

@@ -1,9 +1,5 @@
 //===- KernelTwin.h - The CUDA kernel, block by block on the CPU
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A twin of cuda/Observe.cuh with loops in place of blocks and threads, and the
 // same functions for the work of a thread. Folds that are shuffles there are

@@ -1,9 +1,5 @@
 //===- MergeTest.cpp - Records merge in any order to the same bits
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Reference.h"
 

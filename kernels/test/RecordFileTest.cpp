@@ -1,9 +1,5 @@
 //===- RecordFileTest.cpp - Files that do not hold together
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Kernels/RecordFile.h"
 #include "mpopt/Kernels/Recorder.h"

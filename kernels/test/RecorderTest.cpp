@@ -1,9 +1,5 @@
 //===- RecorderTest.cpp - Recording, and all that may go wrong with the file
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Kernels/Recorder.h"
 #include "mpopt/Kernels/RecordFile.h"

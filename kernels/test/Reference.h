@@ -1,9 +1,5 @@
 //===- Reference.h - Statistics by definition, slowly
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Values are decoded by arithmetic and rounded to a format by scaling and
 // rounding to an integer: nothing here knows a bit pattern of an edge.

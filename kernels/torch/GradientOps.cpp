@@ -1,9 +1,5 @@
 //===- GradientOps.cpp - mpopt::probe_grad for PyTorch
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // `probe_grad` is the identity: it gives back the tensor that it was given and
 // leaves a hook on it, so that nothing is added to the graph of gradients,

@@ -1,9 +1,5 @@
 //===- GradientOps.h - mpopt::probe_grad for PyTorch ---------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_KERNELS_TORCH_GRADIENTOPS_H
 #define MPOPT_KERNELS_TORCH_GRADIENTOPS_H

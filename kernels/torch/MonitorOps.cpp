@@ -1,9 +1,5 @@
 //===- MonitorOps.cpp - What mpopt.monitor asks of PyTorch
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // `observe` records whole lists of tensors, of any kind of record. Its `token`
 // is declared to be written and is not looked at: a compiler that makes graphs

@@ -1,9 +1,5 @@
 //===- MonitorOps.h - What mpopt.monitor asks of PyTorch -----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_KERNELS_TORCH_MONITOROPS_H
 #define MPOPT_KERNELS_TORCH_MONITOROPS_H

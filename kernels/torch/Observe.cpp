@@ -1,9 +1,5 @@
 //===- Observe.cpp - A PyTorch tensor into the record
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Strided tensors are read where they are: in the processor's memory, and on
 // CUDA devices by libmpopt_cuda.so where it is there. Everything else is copied

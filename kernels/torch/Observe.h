@@ -1,9 +1,5 @@
 //===- Observe.h - A PyTorch tensor into the record ----------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_KERNELS_TORCH_OBSERVE_H
 #define MPOPT_KERNELS_TORCH_OBSERVE_H

@@ -1,9 +1,5 @@
 //===- ProbeOps.cpp - mpopt::probe for PyTorch
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A probe has no result, so no gradient flows through it and it can sit in a
 // graph that is trained. Where gradients are asked for, it hooks itself to its

@@ -1,9 +1,5 @@
 //===- Differentiate.cpp - The backward graph of a value
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Reverse accumulation: the ops of a block from the last to the first, each
 // with the sum of what its users gave. What no wanted value leads to is

@@ -1,9 +1,5 @@
 //===- GradientContext.cpp - What a gradient is built with
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Adjoint/GradientContext.h"
 

@@ -1,9 +1,5 @@
 //===- Reverse.h - Reverse accumulation through blocks ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_ADJOINT_REVERSE_H
 #define MPOPT_LIB_ADJOINT_REVERSE_H

@@ -1,9 +1,5 @@
 //===- CodeRange.cpp - The numbers of a quantised type
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/CodeRange.h"
 

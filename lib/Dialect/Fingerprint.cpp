@@ -1,9 +1,5 @@
 //===- Fingerprint.cpp - What an op is, whatever it is called
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Weisfeiler-Lehman refinement, two rounds, over the graph of ops that compute
 // numbers: a round replaces an op's hash by that of itself and of the ops its

@@ -1,9 +1,5 @@
 //===- IndexSpace.cpp - What integers index
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // By what each op of the dialect does with an operand. Lengths and counts are
 // no indices.

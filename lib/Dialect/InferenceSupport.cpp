@@ -1,9 +1,5 @@
 //===- InferenceSupport.cpp - Checks and dims of ops that move data -------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/InferenceSupport.h"
 

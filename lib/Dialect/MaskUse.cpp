@@ -1,9 +1,5 @@
 //===- MaskUse.cpp - What shows that an input is a mask
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Attention masks reach a model as integers (or floats) and become penalties:
 // (1 - x) * -10000 in BERT, masked_fill(1 - x, (1 - x).bool(), lowest) in its

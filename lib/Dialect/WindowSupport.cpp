@@ -1,9 +1,5 @@
 //===- WindowSupport.cpp - Sliding windows of convolutions and pools ------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/WindowSupport.h"
 

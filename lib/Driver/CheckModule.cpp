@@ -1,9 +1,5 @@
 //===- CheckModule.cpp - From an imported module to findings
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The one place that knows the order of the stages: `checkModule`, at the end.
 // Transforms are passes. Everything behind them changes nothing and is called

@@ -1,9 +1,5 @@
 //===- CheckText.cpp - mp IR in an editor, from text to findings
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Driver/CheckText.h"
 

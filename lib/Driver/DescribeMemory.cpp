@@ -1,9 +1,5 @@
 //===- DescribeMemory.cpp - Bytes of a training step
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "lib/Driver/DescribeMemory.h"
 

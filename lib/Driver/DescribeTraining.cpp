@@ -1,9 +1,5 @@
 //===- DescribeTraining.cpp - Estimates of gradients as plain data
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "lib/Driver/DescribeTraining.h"
 

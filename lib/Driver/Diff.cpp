@@ -1,9 +1,5 @@
 //===- Diff.cpp - mpopt --diff --------------------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Ops are matched first (DiffMatch.h); findings follow their ops.
 //

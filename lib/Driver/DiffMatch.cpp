@@ -1,9 +1,5 @@
 //===- DiffMatch.cpp - Which op of one model is which of another ----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The alignment is that of Cohen's patience diff: of two ranges the equal ends
 // are paired, then ops whose structure is found once in either range, as many

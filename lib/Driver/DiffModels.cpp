@@ -1,9 +1,5 @@
 //===- DiffModels.cpp - Models and reports as sides of a comparison -------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "DiffSides.h"
 

@@ -1,9 +1,5 @@
 //===- DiffRecords.cpp - Records as sides of a comparison -----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Of a record count the findings that it confirms, and what it shows alone: a
 // prediction that did not come about in a run is none of its findings.

@@ -1,9 +1,5 @@
 //===- DiffSides.h - The two sides of a comparison --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_DRIVER_DIFFSIDES_H
 #define MPOPT_LIB_DRIVER_DIFFSIDES_H

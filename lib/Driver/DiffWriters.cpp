@@ -1,9 +1,5 @@
 //===- DiffWriters.cpp - The forms of a comparison ------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "DiffSides.h"
 

@@ -1,9 +1,5 @@
 //===- EmitMlir.cpp - mpopt --emit-mlir
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/SequentialContext.h"
 #include "mpopt/Driver/Actions.h"

@@ -1,9 +1,5 @@
 //===- KeepList.cpp - mpopt --keep-fp32
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Driver/KeepList.h"
 

@@ -1,9 +1,5 @@
 //===- MakeMap.cpp - A module's tensors as a ModelMap ---------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Driver/MakeMap.h"
 

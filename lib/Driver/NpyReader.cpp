@@ -1,9 +1,5 @@
 //===- NpyReader.cpp - Arrays in NumPy's format ---------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Magic, version, length, then a header that is a Python dict literal, then the
 // elements; NumPy's documentation of numpy.lib.format. Read: little-endian

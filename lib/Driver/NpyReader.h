@@ -1,9 +1,5 @@
 //===- NpyReader.h - Arrays in NumPy's format -------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_DRIVER_NPYREADER_H
 #define MPOPT_LIB_DRIVER_NPYREADER_H

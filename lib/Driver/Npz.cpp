@@ -1,9 +1,5 @@
 //===- Npz.cpp - Ranges from NumPy archives
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // An .npz file is a zip archive of .npy files. Read: members that are stored,
 // as numpy.savez writes them, and deflated ones, as savez_compressed does. Not

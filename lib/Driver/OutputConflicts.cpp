@@ -1,9 +1,5 @@
 //===- OutputConflicts.cpp - Outputs that would overwrite inputs ----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Driver/OutputConflicts.h"
 

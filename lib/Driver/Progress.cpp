@@ -1,9 +1,5 @@
 //===- Progress.cpp - A line that says what takes long --------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Driver/Progress.h"
 

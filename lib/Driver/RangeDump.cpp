@@ -1,9 +1,5 @@
 //===- RangeDump.cpp - mpopt --dump-ranges
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Driver/RangeDump.h"
 

@@ -1,9 +1,5 @@
 //===- TrainingStep.cpp - A model becomes a training step
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "lib/Driver/TrainingStep.h"
 

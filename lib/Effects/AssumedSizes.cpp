@@ -1,9 +1,5 @@
 //===- AssumedSizes.cpp - Sizes for dims that are open
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "AssumedSizes.h"
 

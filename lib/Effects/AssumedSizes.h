@@ -1,9 +1,5 @@
 //===- AssumedSizes.h - Sizes for dims that are open ------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // How many keys share a row of attention, or how many positions are averaged,
 // decides how errors add up, and mostly not by much. Where nothing is known

@@ -1,9 +1,5 @@
 //===- Branches.cpp - Branches of which the side is known
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Branches.h"
 

@@ -1,9 +1,5 @@
 //===- Branches.h - Branches of which the side is known ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Models that serve two rates or two lengths have whole networks in the bodies
 // of a branch. Their ops count as those outside do.

@@ -1,9 +1,5 @@
 //===- CarriedErrors.h - Errors that travel forward -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The mean squared error of every tensor, its own storage and that of all in
 // front of it. Errors of different elements and operands are taken as

@@ -1,9 +1,5 @@
 //===- Contention.h - Attention that picks one key --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Where scores are far apart a softmax picks one key in nearly every row, and
 // an error moves the few rows in which two keys contend, but those far. With g

@@ -1,9 +1,5 @@
 //===- Cuts.cpp - Tensors that all of an output depends on
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // In any order of the ops that puts operands first, a tensor is a cut if
 // nothing that was made before it is read behind it.

@@ -1,9 +1,5 @@
 //===- Cuts.h - Tensors that all of an output depends on --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A number that is lost whole is a part of the signal, and travels as the
 // signal does: filters add up what neighbours have in common. Gradients of

@@ -1,9 +1,5 @@
 //===- Drift.h - Estimates that drift apart with depth ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A self-check. A block y = x + f(x) amplifies the mean square of a gradient by
 //

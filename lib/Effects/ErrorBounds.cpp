@@ -1,9 +1,5 @@
 //===- ErrorBounds.cpp - What errors cannot exceed
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Where nothing is known the walk goes on without: behind the first tensor
 // whose bound is past use nothing is computed, so that deep models, which have

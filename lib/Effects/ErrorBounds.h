@@ -1,9 +1,5 @@
 //===- ErrorBounds.h - What errors cannot exceed ----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Of each tensor a sound bound of |x_P - x|, x_P as the precision that is
 // judged stores it and x as the same model in FP32 does, for all inputs within

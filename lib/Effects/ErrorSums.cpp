@@ -1,9 +1,5 @@
 //===- ErrorSums.cpp - How sums and rows carry errors
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "ErrorBounds.h"
 

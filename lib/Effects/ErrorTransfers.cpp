@@ -1,9 +1,5 @@
 //===- ErrorTransfers.cpp - How ops carry errors
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Ops that are linear in an operand carry its error as they do numbers: their
 // own transfer functions are asked, with errors in place of numbers. They are

@@ -1,9 +1,5 @@
 //===- FreshErrors.cpp - Errors that nothing has filtered yet -------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "FreshErrors.h"
 

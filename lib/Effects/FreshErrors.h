@@ -1,9 +1,5 @@
 //===- FreshErrors.h - Errors that nothing has filtered yet -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Errors are taken to travel as signals do: where the trained statistics of a
 // norm are of other variances than independence gives, so are the squares of

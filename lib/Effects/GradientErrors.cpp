@@ -1,9 +1,5 @@
 //===- GradientErrors.cpp - How far roundings move gradients
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Effects/GradientErrors.h"
 

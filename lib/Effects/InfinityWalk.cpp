@@ -1,9 +1,5 @@
 //===- InfinityWalk.cpp - The way of Inf and NaN
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Bounds are cut to what is expected: a divisor that may be 0 by its bound
 // alone makes no NaN here. An op gives what its transfer function flags with

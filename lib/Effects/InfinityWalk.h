@@ -1,9 +1,5 @@
 //===- InfinityWalk.h - The way of Inf and NaN ------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Flags of the range analysis say what may be; here are those that one has to
 // expect: from where a value is expected to be stored as Inf or NaN although it

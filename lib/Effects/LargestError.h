@@ -1,9 +1,5 @@
 //===- LargestError.h - Errors of few elements ------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Most of an output's error is that of many elements, whose largest follows
 // from their root mean square. Where few elements have nearly all of it the

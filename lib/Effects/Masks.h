@@ -1,9 +1,5 @@
 //===- Masks.h - Scores that softmax drops ----------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Huge negative numbers are added to scores, or put in their place, that
 // softmax is to drop. Those are rounded by far more than the others, and no

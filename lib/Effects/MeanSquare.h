@@ -1,9 +1,5 @@
 //===- MeanSquare.h - How large elements are --------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_EFFECTS_MEANSQUARE_H
 #define MPOPT_LIB_EFFECTS_MEANSQUARE_H

@@ -1,9 +1,5 @@
 //===- OutputEffects.cpp - What roundings do to a model's outputs
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // First order: an error d of a tensor x changes an output by g d, g its
 // gradient. Roundings of different elements are independent, and so are those

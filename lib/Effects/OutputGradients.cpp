@@ -1,9 +1,5 @@
 //===- OutputGradients.cpp - How outputs follow every tensor
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The backward graphs are appended to a copy of the module, all outputs' to one
 // copy, so that its forward part is walked once.

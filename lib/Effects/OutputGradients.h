@@ -1,9 +1,5 @@
 //===- OutputGradients.h - How outputs follow every tensor ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // With s independent numbers of mean 0 and mean square 1, one for each element
 // of an output y, the gradient of s y has the expected square sum_i (dy_i /

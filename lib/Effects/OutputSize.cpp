@@ -1,9 +1,5 @@
 //===- OutputSize.cpp - What an output's error is relative to
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "OutputSize.h"
 

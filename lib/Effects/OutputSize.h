@@ -1,9 +1,5 @@
 //===- OutputSize.h - What an output's error is relative to -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_EFFECTS_OUTPUTSIZE_H
 #define MPOPT_LIB_EFFECTS_OUTPUTSIZE_H

@@ -1,9 +1,5 @@
 //===- OwnSlope.cpp - Errors as large as the slope is small
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "OwnSlope.h"
 

@@ -1,9 +1,5 @@
 //===- OwnSlope.h - Errors as large as the slope is small -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The rounding of x is as large as x, and so may be the slope of what reads it:
 // a logarithm is steep where roundings are small, a sigmoid flat where they are

@@ -1,9 +1,5 @@
 //===- Parts.cpp - Parts that an output is joined of
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Parts.h"
 

@@ -1,9 +1,5 @@
 //===- Parts.h - Parts that an output is joined of --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Detectors return boxes in pixels and scores in one tensor. A root mean square
 // over both says little of either: the largest error is that of the part where

@@ -1,9 +1,5 @@
 //===- Severity.cpp - How bad findings are, by their effect
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Effects/Severity.h"
 

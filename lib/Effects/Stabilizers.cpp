@@ -1,9 +1,5 @@
 //===- Stabilizers.cpp - Shifts that cancel
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Were the extreme larger by t, a value that follows it would be v + c t, or
 // v e^(c t): the walk from the extreme to its readers keeps c, until it is 0. A

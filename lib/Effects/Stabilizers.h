@@ -1,9 +1,5 @@
 //===- Stabilizers.h - Shifts that cancel -----------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // m = max(x, y) in exp(x - m) / (exp(x - m) + exp(y - m)) is there for the
 // range alone: any other m gives the same quotient. Backward graphs do not know

@@ -1,9 +1,5 @@
 //===- Steps.cpp - Errors across the edges of steps
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Not covered: steps of comparisons, and of loops' bodies.
 //

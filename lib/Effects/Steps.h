@@ -1,9 +1,5 @@
 //===- Steps.h - Errors across the edges of steps ---------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Rounding to whole numbers or to quantised ones has no slope, and a small
 // error in front of it is mostly gone behind it. Where it crosses the edge of a

@@ -1,9 +1,5 @@
 //===- TensorEffect.h - What one tensor's errors do -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // An error of a tensor and the gradient of an output with respect to it, of
 // which the output's error is the sum over all elements.

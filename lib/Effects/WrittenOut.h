@@ -1,9 +1,5 @@
 //===- WrittenOut.h - Functions that a model writes out ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The factors of e^x / sum e^x, or of x and 1 + erf(x), depend on each other:
 // where one is large the other is small. Moments of a product of gradients know

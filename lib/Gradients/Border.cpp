@@ -1,9 +1,5 @@
 //===- Border.cpp - Convolutions whose windows leave the image
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Border.h"
 

@@ -1,9 +1,5 @@
 //===- Border.h - Convolutions whose windows leave the image ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Taps that lie in the padding add 0. Where channels have means, as behind
 // rectifiers, results at the border are smaller than those inside, which makes

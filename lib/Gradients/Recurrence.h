@@ -1,9 +1,5 @@
 //===- Recurrence.h - Gradients back through time ---------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A cell's step backward is linear in what arrives. With u the gradient of the
 // hidden state and d that of what the cell keeps (an LSTM's cell, a GRU's

@@ -1,9 +1,5 @@
 //===- Storage.cpp - What a format keeps of estimated numbers
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Storage.h"
 

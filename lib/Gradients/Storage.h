@@ -1,9 +1,5 @@
 //===- Storage.h - What a format keeps of estimated numbers -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_GRADIENTS_STORAGE_H
 #define MPOPT_LIB_GRADIENTS_STORAGE_H

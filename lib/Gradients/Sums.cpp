@@ -1,9 +1,5 @@
 //===- Sums.cpp - Sums of numbers that vary together
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Sums.h"
 

@@ -1,9 +1,5 @@
 //===- Sums.h - Sums of numbers that vary together --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_GRADIENTS_SUMS_H
 #define MPOPT_LIB_GRADIENTS_SUMS_H

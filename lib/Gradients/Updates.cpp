@@ -1,9 +1,5 @@
 //===- Updates.cpp - What an optimizer's first step changes
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Rates, schedules and bias corrections are those of the first step: Adam's
 // corrected moments are then the gradient and its square.

@@ -1,9 +1,5 @@
 //===- AddedTerms.cpp - How many terms an op adds, and where
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Not covered: recurrent cells, bilinear forms, losses' own reductions.
 //

@@ -1,9 +1,5 @@
 //===- Arithmetic.cpp - How much of a model's work an op does
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/Arithmetic.h"
 

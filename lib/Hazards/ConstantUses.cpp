@@ -1,9 +1,5 @@
 //===- ConstantUses.cpp - What narrower formats do to constants
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A constant is used in a narrower format where a cast of it, of whatever
 // origin, through ops that only move its elements, has one. Where the whole

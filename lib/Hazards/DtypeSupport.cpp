@@ -1,9 +1,5 @@
 //===- DtypeSupport.cpp - What the dtype rules share
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/DtypeSupport.h"
 

@@ -1,9 +1,5 @@
 //===- FindingList.cpp - The findings of a module as rules report them ----===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/FindingList.h"
 

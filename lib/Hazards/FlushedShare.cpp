@@ -1,9 +1,5 @@
 //===- FlushedShare.cpp - How much of a tensor becomes zero
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A value that is 0 in FP32 as well counts neither as flushed nor as kept.
 //

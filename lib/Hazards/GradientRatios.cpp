@@ -1,9 +1,5 @@
 //===- GradientRatios.cpp - Weights whose gradients stand out
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/GradientRatios.h"
 

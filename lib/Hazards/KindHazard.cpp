@@ -1,9 +1,5 @@
 //===- KindHazard.cpp - Why ops of a kind are kept in FP32
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/KindHazard.h"
 

@@ -1,9 +1,5 @@
 //===- LossScaling.cpp - The loss scale that a step uses
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/LossScaling.h"
 

@@ -1,9 +1,5 @@
 //===- OverflowForms.cpp - What kind of overflow it is
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/ConstantUses.h"
 #include "mpopt/Hazards/OverflowSites.h"

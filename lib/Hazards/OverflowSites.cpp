@@ -1,9 +1,5 @@
 //===- OverflowSites.cpp - Results that leave their dtype
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Ranges are not clipped at an overflow, so everything downstream of one
 // overflows, too: such a site follows from the first one that is at least as

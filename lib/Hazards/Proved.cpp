@@ -1,9 +1,5 @@
 //===- Proved.cpp - What no range rule says anything about
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A cast that a precision brought is part of the tensor it casts: what is said
 // of the one is said of the other.

@@ -1,9 +1,5 @@
 //===- RangeVerdict.cpp - What ranges say of an op in 16 bits
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Exact enough: a stored argument is off by half a unit (u = 2^-digits), and a
 // function passes that on times its condition number, |x f'(x) / f(x)|; where

@@ -1,9 +1,5 @@
 //===- SafeInput.cpp - How far inputs may be scaled
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A search on the logarithm of the scale. Magnitudes are powers of the scale
 // over wide stretches, so that a secant of "how far is the largest magnitude

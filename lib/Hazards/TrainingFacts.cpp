@@ -1,9 +1,5 @@
 //===- TrainingFacts.cpp - How a model is trained, for rules
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/TrainingFacts.h"
 

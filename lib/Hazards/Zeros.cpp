@@ -1,9 +1,5 @@
 //===- Zeros.cpp - How sure it is that a value is stored as zero
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/Zeros.h"
 

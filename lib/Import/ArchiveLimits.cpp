@@ -1,9 +1,5 @@
 //===- ArchiveLimits.cpp - Archives that ask for too much -----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Import/ArchiveLimits.h"
 

@@ -1,9 +1,5 @@
 //===- ErrorSink.cpp - Where an import collects what is wrong
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Import/ErrorSink.h"
 

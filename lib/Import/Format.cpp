@@ -1,9 +1,5 @@
 //===- Format.cpp - What kind of file this is
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Signatures are the formats' own; zip archives are distinguished by the names
 // in their central directory (APPNOTE 4.3), PyTorch's by what torch.jit.save,

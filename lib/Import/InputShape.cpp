@@ -1,9 +1,5 @@
 //===- InputShape.cpp - A shape that the caller gives an input
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Import/InputShape.h"
 

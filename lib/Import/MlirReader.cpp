@@ -1,9 +1,5 @@
 //===- MlirReader.cpp - mp IR in text and bytecode
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A module written by hand or by `--emit-mlir`. Types are inferred again, since
 // what a person wrote may leave them open; names and counts come from the

@@ -1,9 +1,5 @@
 //===- MlirReader.h - mp IR in text and bytecode
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_MLIRREADER_H
 #define MPOPT_LIB_IMPORT_MLIRREADER_H

@@ -1,9 +1,5 @@
 //===- NameLengths.cpp - Names that would multiply a model ----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "NameLengths.h"
 

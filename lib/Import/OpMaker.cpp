@@ -1,9 +1,5 @@
 //===- OpMaker.cpp - What lowerings of every format make ops with ---------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Import/OpMaker.h"
 

@@ -1,9 +1,5 @@
 //===- ExportedProgram.cpp - Probes in a .pt2 archive ---------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Instrument/ExportedProgram.h"
 

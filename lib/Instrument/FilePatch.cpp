@@ -1,9 +1,5 @@
 //===- FilePatch.cpp - A change to a file that can be taken back ----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Instrument/FilePatch.h"
 

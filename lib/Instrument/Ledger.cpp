@@ -1,9 +1,5 @@
 //===- Ledger.cpp - What each probe is there for --------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Instrument/Ledger.h"
 

@@ -1,9 +1,5 @@
 //===- LedgerReader.cpp - A ledger from its bytes -------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Instrument/Ledger.h"
 

@@ -1,9 +1,5 @@
 //===- Plan.cpp - Which tensors are looked at -----------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Sentinels: every float tensor that is not proved finite, but for those whose
 // op only moves elements. Where the assumptions hold, a NaN or infinity can

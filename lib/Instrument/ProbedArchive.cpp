@@ -1,9 +1,5 @@
 //===- ProbedArchive.cpp - Archives of PyTorch with probes ----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Instrument/ProbedArchive.h"
 

@@ -1,9 +1,5 @@
 //===- KeepSearch.cpp - The ops to keep in FP32
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Every list is judged by the analysis of the model that has it. How many are
 // tried depends on the model's size alone, so that the answer does not depend

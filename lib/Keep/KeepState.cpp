@@ -1,9 +1,5 @@
 //===- KeepState.cpp - The verdict on a model with some nodes kept
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "KeepState.h"
 

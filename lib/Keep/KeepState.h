@@ -1,9 +1,5 @@
 //===- KeepState.h - The verdict on a model with some nodes kept *- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // In terms of the module as it is, so that the verdicts on different copies can
 // be compared after the copies are gone.

@@ -1,9 +1,5 @@
 //===- Nodes.cpp - The nodes of a model, as a keep list names them
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Nodes.h"
 

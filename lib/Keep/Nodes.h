@@ -1,9 +1,5 @@
 //===- Nodes.h - The nodes of a model, as a keep list names them *- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Converters keep nodes by name, and a node may have become several ops: all
 // of them are kept, or none.

@@ -1,9 +1,5 @@
 //===- RoundingCover.cpp - Few nodes that hold most roundings
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "RoundingCover.h"
 

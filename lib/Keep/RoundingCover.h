@@ -1,9 +1,5 @@
 //===- RoundingCover.h - Few nodes that hold most roundings -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A tensor is not rounded where the node that makes it and all that read it
 // are in FP32. Which nodes, so that what is left is small enough? That is a

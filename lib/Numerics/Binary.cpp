@@ -1,9 +1,5 @@
 //===- Binary.cpp - Images under arithmetic on two numbers
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/Binary.h"
 

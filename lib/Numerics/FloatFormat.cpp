@@ -1,9 +1,5 @@
 //===- FloatFormat.cpp - The limits of every float format
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Every number is derived from APFloat's semantics, so that a format is a line.
 //

@@ -1,9 +1,5 @@
 //===- FloatRange.cpp - What a floating-point value may be
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/FloatRange.h"
 #include "mpopt/Numerics/Infinity.h"

@@ -1,9 +1,5 @@
 //===- Gamma.h - Positive numbers -------------------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Sums of n squares of normal numbers have a gamma distribution of shape n / 2,
 // sums of other positive terms nearly one of their mean and variance.

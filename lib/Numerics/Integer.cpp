@@ -1,9 +1,5 @@
 //===- Integer.cpp - Images under operations on bits
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // With negative operands the two's complement results are bounded by sign only:
 // such masks are rare in models.

@@ -1,9 +1,5 @@
 //===- Interval.cpp - Closed intervals, rounded outward
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // pow is the one function here that needs libm. glibc's is within 0.53 ulp
 // (Zimmermann et al., "Accuracy of Mathematical Functions in Single, Double,

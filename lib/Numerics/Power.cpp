@@ -1,9 +1,5 @@
 //===- Power.cpp - Images under pow and atan2
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The special cases are those of C (ISO C, F.10.4.4 and F.10.1.4), which NumPy,
 // PyTorch and ONNX Runtime follow: x^0 and 1^y are 1 also for NaN.

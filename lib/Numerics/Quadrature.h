@@ -1,9 +1,5 @@
 //===- Quadrature.h - Nodes of a normal value -------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_NUMERICS_QUADRATURE_H
 #define MPOPT_LIB_NUMERICS_QUADRATURE_H

@@ -1,9 +1,5 @@
 //===- Select.cpp - Comparisons, branches and fused elementwise forms
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/Binary.h"
 #include "mpopt/Numerics/Infinity.h"

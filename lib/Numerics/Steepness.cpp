@@ -1,9 +1,5 @@
 //===- Steepness.cpp - How far a function carries an error
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // By the mean value theorem the steepest tangent in an interval is such a
 // bound. Where it lies follows from how |f'| runs.

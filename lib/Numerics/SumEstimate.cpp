@@ -1,9 +1,5 @@
 //===- SumEstimate.cpp - What a sum typically loses
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/SumEstimate.h"
 

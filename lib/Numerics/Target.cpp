@@ -1,9 +1,5 @@
 //===- Target.cpp - The arithmetic a machine is assumed to have -----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/Target.h"
 

@@ -1,9 +1,5 @@
 //===- Unary.cpp - Images under functions of one number
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The image of an interval is the hull of the values at its ends and at the
 // stationary points and jumps inside; piecewise linear and algebraic functions

@@ -1,9 +1,5 @@
 //===- Policy.cpp - What a framework does to each op's precision
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Policy/Policy.h"
 

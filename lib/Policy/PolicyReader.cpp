@@ -1,9 +1,5 @@
 //===- PolicyReader.cpp - A policy from JSON
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A table may be a user's: every key is checked, an unknown one is an error
 // (it is most likely a typing mistake), and so is an op listed under two

@@ -1,9 +1,5 @@
 //===- PolicyReader.h - A policy from JSON ----------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_POLICY_POLICYREADER_H
 #define MPOPT_LIB_POLICY_POLICYREADER_H

@@ -1,9 +1,5 @@
 //===- FindingText.h - A finding in words -----------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The parts of which the forms for machines of a team (SARIF, annotations,
 // JUnit, Markdown) make their texts. Each is one line without control

@@ -1,9 +1,5 @@
 //===- GitHub.cpp - Reports as annotations of a pull request --------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Workflow commands of GitHub Actions, one a line. Only ten annotations of a
 // kind are shown of a step: findings of repeated layers share one.

@@ -1,9 +1,5 @@
 //===- JUnit.cpp - Reports as results of tests ----------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A suite a model, a case a finding: it fails if the finding does, is skipped
 // if a baseline or a suppression bears it, and passes with its text otherwise.

@@ -1,9 +1,5 @@
 //===- Json.cpp - Reports as JSON
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The schema is a contract (docs/json.md): keys may be added, none changes its
 // meaning.

@@ -1,9 +1,5 @@
 //===- JsonMemory.cpp - Bytes of a training step as JSON
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Report/JsonSupport.h"
 #include "mpopt/Report/MemoryReport.h"

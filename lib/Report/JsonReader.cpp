@@ -1,9 +1,5 @@
 //===- JsonReader.cpp - Reading what mpopt wrote --------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Report/JsonReader.h"
 #include "mpopt/Numerics/Infinity.h"

@@ -1,9 +1,5 @@
 //===- Markdown.cpp - Reports for the summary of a job --------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // GitHub's Markdown: a table of the findings, rule by rule, with layers folded.
 // Summaries of jobs are at most a megabyte long, so places past a number are

@@ -1,9 +1,5 @@
 //===- ReadReport.cpp - A report from its JSON ----------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The inverse of Json.cpp, key by key.
 //

@@ -1,9 +1,5 @@
 //===- ReportWriters.h - Writers of a single form ---------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Writers that only the table of forms (OutputFormat.cpp) names.
 //

@@ -1,9 +1,5 @@
 //===- Sarif.cpp - Reports as SARIF 2.1.0 ---------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One run for all models, as services that join runs by tool expect. A result
 // stands at the line of the model's source where that is known, otherwise in

@@ -1,9 +1,5 @@
 //===- SourceText.cpp - Lines of the model's own program ------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "SourceText.h"
 

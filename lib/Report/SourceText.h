@@ -1,9 +1,5 @@
 //===- SourceText.h - Lines of the model's own program ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_REPORT_SOURCETEXT_H
 #define MPOPT_LIB_REPORT_SOURCETEXT_H

@@ -1,9 +1,5 @@
 //===- Suppressions.cpp - Findings that are borne for a reason ------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Report/Baseline.h"
 

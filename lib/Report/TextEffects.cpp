@@ -1,9 +1,5 @@
 //===- TextEffects.cpp - What comes of a precision, for people
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 //   fp16 is expected to move `logits` by 0.1 %: fine
 //

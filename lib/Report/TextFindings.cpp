@@ -1,9 +1,5 @@
 //===- TextFindings.cpp - Findings for people, rule by rule
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "FindingText.h"
 #include "SourceText.h"

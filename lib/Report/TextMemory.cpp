@@ -1,9 +1,5 @@
 //===- TextMemory.cpp - Bytes of a training step, for people
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A column for each way of sharding, a line for each part, and the largest
 // activations below.

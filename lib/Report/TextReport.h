@@ -1,9 +1,5 @@
 //===- TextReport.h - What writes reports for people ------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 //   warning[MP103]: silent-upcast: a 32-bit operand among 16-bit ones widens
 //   ...

@@ -1,9 +1,5 @@
 //===- TextSummary.cpp - What a report says besides its findings
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Safe input scales, counts, coverage and what was assumed.
 //

@@ -1,9 +1,5 @@
 //===- TextTraining.cpp - A training step, for people
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The window of loss scales as a sentence, with what limits either end, and the
 // gradients as a table in which repeated layers are one row.

@@ -1,9 +1,5 @@
 //===- InputFile.cpp - The bytes of a file that a user named
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Support/InputFile.h"
 

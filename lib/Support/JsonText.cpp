@@ -1,9 +1,5 @@
 //===- JsonText.cpp - Where values are in the text of JSON ----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Support/JsonText.h"
 

@@ -1,9 +1,5 @@
 //===- OnnxMessages.cpp - Where an ONNX file has tensors
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Support/OnnxMessages.h"
 

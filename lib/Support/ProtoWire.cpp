@@ -1,9 +1,5 @@
 //===- ProtoWire.cpp - Fields of a serialised protobuf message ------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Support/ProtoWire.h"
 

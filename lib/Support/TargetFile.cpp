@@ -1,9 +1,5 @@
 //===- TargetFile.cpp - Target profiles, built in or in a file ------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Support/TargetFile.h"
 #include "mpopt/Support/InputFile.h"

@@ -1,9 +1,5 @@
 //===- ZipFile.cpp - Members of a zip archive in memory -------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Signatures and offsets: PKWARE's APPNOTE.TXT, 4.3.7, 4.3.12, 4.3.14 to 4.3.16
 // and 4.5.3 (zip64 extra field).

@@ -1,9 +1,5 @@
 //===- Accelerate.cpp - Accelerate's YAML ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 //
 // The file that `accelerate config` writes. It has no optimizer and no batch

@@ -1,9 +1,5 @@
 //===- ArgumentFile.cpp - Arguments out of a script ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 //
 // The file is not run: quotes, brackets and line continuations are taken as

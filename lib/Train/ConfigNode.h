@@ -1,9 +1,5 @@
 //===- ConfigNode.h - The tree of a JSON, YAML or argument file -*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_TRAIN_CONFIGNODE_H
 #define MPOPT_LIB_TRAIN_CONFIGNODE_H

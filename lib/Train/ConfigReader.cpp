@@ -1,9 +1,5 @@
 //===- ConfigReader.cpp - What the readers of formats share ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "ConfigReader.h"
 

@@ -1,9 +1,5 @@
 //===- ConfigReader.h - What the readers of formats share -*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_TRAIN_CONFIGREADER_H
 #define MPOPT_LIB_TRAIN_CONFIGREADER_H

@@ -1,9 +1,5 @@
 //===- DeepSpeed.cpp - DeepSpeed JSON ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 //
 // Defaults: deepspeed/runtime/precision_config.py, constants.py, engine.py

@@ -1,9 +1,5 @@
 //===- Fsdp.cpp - FSDP's strategies and policies ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "ConfigReader.h"
 

@@ -1,9 +1,5 @@
 //===- HuggingFace.cpp - TrainingArguments of Hugging Face ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 //
 // Defaults: transformers/training_args.py. The Trainer computes under autocast

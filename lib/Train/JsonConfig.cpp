@@ -1,9 +1,5 @@
 //===- JsonConfig.cpp - A configuration from JSON ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 //
 // llvm::json keeps one of two equal keys without a word, so that they are

@@ -1,9 +1,5 @@
 //===- Lightning.cpp - Lightning's YAML ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 //
 // The file that LightningCLI reads: `trainer`, and the optimizer as a class

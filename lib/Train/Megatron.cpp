@@ -1,9 +1,5 @@
 //===- Megatron.cpp - Megatron-LM's arguments ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 //
 // Defaults: megatron/training/arguments.py. Parameters and gradients are 16

@@ -1,9 +1,5 @@
 //===- Memory.cpp - What each worker holds and sends ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // ZeRO's stages: Rajbhandari et al., 2020 (sections 5 and 7). FSDP: PyTorch's
 // torch/distributed/fsdp/_fully_shard: parameters are cut along dim 0, gathered

@@ -1,9 +1,5 @@
 //===- Optimizers.cpp - Optimizers by their names in frameworks ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "ConfigReader.h"
 

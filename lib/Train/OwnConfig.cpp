@@ -1,9 +1,5 @@
 //===- OwnConfig.cpp - mpopt's own configuration ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 //
 // Also the training zoo's `train.json`, which describes a model by the same

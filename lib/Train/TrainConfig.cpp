@@ -1,9 +1,5 @@
 //===- TrainConfig.cpp - A configuration recognised by its content ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Train/TrainConfig.h"
 

@@ -1,9 +1,5 @@
 //===- YamlConfig.cpp - A configuration from YAML ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 //
 // Read by LLVM's parser, which does not resolve aliases: that is done here by

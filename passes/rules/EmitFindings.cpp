@@ -1,9 +1,5 @@
 //===- EmitFindings.cpp - Findings as MLIR diagnostics
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "passes/rules/Rules.h"
 

@@ -1,9 +1,5 @@
 //===- GradientRatioRule.h - Gradients that change on their way -*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_PASSES_RULES_GRADIENTRATIORULE_H
 #define MPOPT_PASSES_RULES_GRADIENTRATIORULE_H

@@ -1,9 +1,5 @@
 //===- RulePass.cpp - The base class of rules -----------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "passes/rules/RulePass.h"
 

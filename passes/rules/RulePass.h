@@ -1,9 +1,5 @@
 //===- RulePass.h - The base class of rules ---------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A rule is a pass that derives from the base class of its record, overrides
 // `check` and reports. `mpopt-opt --rule-NAME` runs it as a pass; the driver

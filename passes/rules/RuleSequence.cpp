@@ -1,9 +1,5 @@
 //===- RuleSequence.cpp - Rules that are called one after another
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "passes/rules/RuleSequence.h"
 

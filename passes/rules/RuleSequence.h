@@ -1,9 +1,5 @@
 //===- RuleSequence.h - Rules that are called one after another -*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_PASSES_RULES_RULESEQUENCE_H
 #define MPOPT_PASSES_RULES_RULESEQUENCE_H

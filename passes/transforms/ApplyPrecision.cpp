@@ -1,9 +1,5 @@
 //===- ApplyPrecision.cpp - Judge a model under another arithmetic
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Chooses the strategy for a mode and a policy, and leaves behind what rules
 // read: categories on the ops, precision and policy on the module.

@@ -1,9 +1,5 @@
 //===- ApplyPrecision.h - Judge a model under another arithmetic ---------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_PASSES_TRANSFORMS_APPLYPRECISION_H
 #define MPOPT_PASSES_TRANSFORMS_APPLYPRECISION_H

@@ -1,9 +1,5 @@
 //===- AttachLoss.cpp - Append the loss of a model's outputs
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "passes/transforms/Passes.h"
 

@@ -1,9 +1,5 @@
 //===- Differentiate.h - Append the backward graph of a result -*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_PASSES_TRANSFORMS_DIFFERENTIATE_H
 #define MPOPT_PASSES_TRANSFORMS_DIFFERENTIATE_H

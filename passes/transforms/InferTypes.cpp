@@ -1,9 +1,5 @@
 //===- InferTypes.cpp - Shapes and dtypes of a whole module
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "passes/transforms/Passes.h"
 

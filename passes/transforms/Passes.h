@@ -1,9 +1,5 @@
 //===- Passes.h - Passes that change the IR
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_PASSES_TRANSFORMS_PASSES_H
 #define MPOPT_PASSES_TRANSFORMS_PASSES_H

@@ -1,9 +1,5 @@
 //===- Passes.td - Passes that change the IR --------------------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_PASSES_TRANSFORMS_PASSES_TD
 #define MPOPT_PASSES_TRANSFORMS_PASSES_TD

@@ -1,9 +1,5 @@
 //===- PrintGradients.cpp - The estimates of gradients, as remarks
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "passes/transforms/Passes.h"
 

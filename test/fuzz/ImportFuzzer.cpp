@@ -1,9 +1,5 @@
 //===- ImportFuzzer.cpp - Any bytes, imported and judged
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Bytes in any of the formats: an import either gives a module or says why not,
 // and a module goes through every stage of a check, with every rule. The bytes

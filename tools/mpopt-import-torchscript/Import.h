@@ -1,9 +1,5 @@
 //===- Import.h - One archive to one file -----------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_TOOLS_MPOPT_IMPORT_TORCHSCRIPT_IMPORT_H
 #define MPOPT_TOOLS_MPOPT_IMPORT_TORCHSCRIPT_IMPORT_H

@@ -1,9 +1,5 @@
 //===- Instrument.cpp - Probes into a TorchScript archive -----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Import.h"
 

@@ -1,9 +1,5 @@
 //===- Main.cpp - TorchScript archives to mp bytecode ---------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Started by mpopt when it is given an archive: LibTorch is loaded here, and
 // what a stranger's archive may do to its loader is done to this process.

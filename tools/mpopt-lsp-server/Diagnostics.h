@@ -1,9 +1,5 @@
 //===- Diagnostics.h - Findings as an editor shows them ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_TOOLS_MPOPT_LSP_SERVER_DIAGNOSTICS_H
 #define MPOPT_TOOLS_MPOPT_LSP_SERVER_DIAGNOSTICS_H

@@ -1,9 +1,5 @@
 //===- Documents.cpp - The files that an editor has open
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Documents.h"
 

@@ -1,9 +1,5 @@
 //===- Documents.h - The files that an editor has open ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // MLIR's server knows hover, definitions and completion, and has no place for
 // findings of others. So it is given every message of the editor, of which the

@@ -1,9 +1,5 @@
 //===- Relay.cpp - Between an editor and MLIR's server
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Relay.h"
 

@@ -1,9 +1,5 @@
 //===- Relay.h - Between an editor and MLIR's server ------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_TOOLS_MPOPT_LSP_SERVER_RELAY_H
 #define MPOPT_TOOLS_MPOPT_LSP_SERVER_RELAY_H

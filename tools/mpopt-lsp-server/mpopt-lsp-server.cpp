@@ -1,9 +1,5 @@
 //===- mpopt-lsp-server.cpp - Editor support for mp files
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // MLIR's language server for the mp dialect, with mpopt's findings among the
 // diagnostics.

@@ -1,9 +1,5 @@
 //===- mpopt-opt.cpp - mlir-opt for the mp dialect and its passes
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Dialect/MPDialect.h"

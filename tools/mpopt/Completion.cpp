@@ -1,9 +1,5 @@
 //===- Completion.cpp - Scripts by which shells complete options ----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "OptionTable.h"
 #include "Options.h"

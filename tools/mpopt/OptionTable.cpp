@@ -1,9 +1,5 @@
 //===- OptionTable.cpp - The records of Options.td ------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "OptionTable.h"
 

@@ -1,9 +1,5 @@
 //===- OptionTable.h - The records of Options.td ----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The command line as the records say it is spelled; Options.cpp knows what it
 // means.

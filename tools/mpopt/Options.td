@@ -1,9 +1,5 @@
 //===- Options.td - The options of mpopt -------------------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One record an option: its name, its help, the name and the values of what it
 // takes, and the actions that look at it. `--help` is printed from the records,

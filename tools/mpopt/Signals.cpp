@@ -1,9 +1,5 @@
 //===- Signals.cpp - Ends that no return value tells
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Model and weights are mapped: where another program cuts such a file short,
 // reading it raises SIGBUS. Other crashes are mpopt's own faults. They are

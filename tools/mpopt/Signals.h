@@ -1,9 +1,5 @@
 //===- Signals.h - Ends that no return value tells
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_TOOLS_MPOPT_SIGNALS_H
 #define MPOPT_TOOLS_MPOPT_SIGNALS_H

@@ -1,9 +1,5 @@
 //===- DifferentiableInterface.h - Gradients of ops -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_ADJOINT_DIFFERENTIABLEINTERFACE_H
 #define MPOPT_ADJOINT_DIFFERENTIABLEINTERFACE_H

@@ -1,9 +1,5 @@
 //===- DifferentiableInterface.td - Gradients of ops ------------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_ADJOINT_DIFFERENTIABLEINTERFACE_TD
 #define MPOPT_ADJOINT_DIFFERENTIABLEINTERFACE_TD

@@ -1,9 +1,5 @@
 //===- Differentiate.h - The backward graph of a value ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_ADJOINT_DIFFERENTIATE_H
 #define MPOPT_ADJOINT_DIFFERENTIATE_H

@@ -1,9 +1,5 @@
 //===- GradientContext.h - What a gradient is built with --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_ADJOINT_GRADIENTCONTEXT_H
 #define MPOPT_ADJOINT_GRADIENTCONTEXT_H

@@ -1,9 +1,5 @@
 //===- Loss.h - Losses that are attached to a model -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A model that predicts becomes one that computes its loss. Formulas and their
 // sources: docs/adjoint.md.

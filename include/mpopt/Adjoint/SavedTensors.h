@@ -1,9 +1,5 @@
 //===- SavedTensors.h - What a forward pass keeps ---------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The tensors that PyTorch's autograd would save between the forward and the
 // backward pass, by storage: two views of one tensor are one. docs/training.md

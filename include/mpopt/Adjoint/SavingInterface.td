@@ -1,9 +1,5 @@
 //===- SavingInterface.td - What autograd saves of ops ----------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_ADJOINT_SAVINGINTERFACE_TD
 #define MPOPT_ADJOINT_SAVINGINTERFACE_TD

@@ -1,9 +1,5 @@
 //===- Casts.h - Casts that a precision brings ------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DIALECT_CASTS_H
 #define MPOPT_DIALECT_CASTS_H

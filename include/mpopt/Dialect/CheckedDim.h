@@ -1,9 +1,5 @@
 //===- CheckedDim.h - Arithmetic on dims that may overflow ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A file may write any 64-bit number as a dim, a stride or a pad. Numbers that
 // are computed from such are unknown where they do not fit: no tensor is as

@@ -1,9 +1,5 @@
 //===- ConstantSupport.h - Values of mp.constant ----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The two ways in which a constant holds its elements, behind one reader.
 //

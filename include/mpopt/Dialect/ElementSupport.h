@@ -1,9 +1,5 @@
 //===- ElementSupport.h - Arithmetic on known elements ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DIALECT_ELEMENTSUPPORT_H
 #define MPOPT_DIALECT_ELEMENTSUPPORT_H

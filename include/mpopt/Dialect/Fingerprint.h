@@ -1,9 +1,5 @@
 //===- Fingerprint.h - Ops told apart by structure --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Names of nodes and tensors change with every export. A fingerprint hashes
 // structure instead: the kind of an op, the numbers it reads and the size of

@@ -1,9 +1,5 @@
 //===- InferenceSupport.h - Checks and dims of ops that move data --------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Dims come from files and may be anything up to 2^63 - 1. Arithmetic on them
 // is checked: what does not fit is unknown (kDynamic).

@@ -1,9 +1,5 @@
 //===- MPDialect.h - The mp dialect: types and attributes -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DIALECT_MPDIALECT_H
 #define MPOPT_DIALECT_MPDIALECT_H

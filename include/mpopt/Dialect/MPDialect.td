@@ -1,9 +1,5 @@
 //===- MPDialect.td - The mp dialect: types, attributes, op base -*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DIALECT_MPDIALECT_TD
 #define MPOPT_DIALECT_MPDIALECT_TD

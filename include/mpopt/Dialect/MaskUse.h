@@ -1,9 +1,5 @@
 //===- MaskUse.h - Inputs that hold 0 and 1 ---------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DIALECT_MASKUSE_H
 #define MPOPT_DIALECT_MASKUSE_H

@@ -1,9 +1,5 @@
 //===- Match.h - Patterns that several stages look for ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One definition each of "behind casts", "x squared", "1 over x" and "the axes
 // of a reduction", for idioms, relations, hazards, rules and fixes. They differ

@@ -1,9 +1,5 @@
 //===- Names.h - Names of values and ops in reports -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DIALECT_NAMES_H
 #define MPOPT_DIALECT_NAMES_H

@@ -1,9 +1,5 @@
 //===- OpSupport.h - Includes of the headers of op families -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DIALECT_OPSUPPORT_H
 #define MPOPT_DIALECT_OPSUPPORT_H

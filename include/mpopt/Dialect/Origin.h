@@ -1,9 +1,5 @@
 //===- Origin.h - The model's node behind an op -----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Readers and the maker of the locations described in MPDialect.td.
 //

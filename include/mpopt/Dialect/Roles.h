@@ -1,9 +1,5 @@
 //===- Roles.h - The meaning of an op ---------------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Roles.td says what each role means; the records of the ops say which they
 // have. No header of an op family is needed to ask.

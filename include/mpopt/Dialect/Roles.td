@@ -1,9 +1,5 @@
 //===- Roles.td - What an op means ------------------------------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The words in which rules, hazards, fixes and the judgement of runs speak of
 // ops. An op's record lists its roles (`let roles = [...]`), and whoever asks

@@ -1,9 +1,5 @@
 //===- SequentialContext.h - A context for one thread -----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DIALECT_SEQUENTIALCONTEXT_H
 #define MPOPT_DIALECT_SEQUENTIALCONTEXT_H

@@ -1,9 +1,5 @@
 //===- Settings.h - A request as attributes of a module ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Analyses are made from a module alone, so what a request asks of them travels
 // as attributes of the module. `mpopt-opt` reads the same ones.

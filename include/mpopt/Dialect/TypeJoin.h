@@ -1,9 +1,5 @@
 //===- TypeJoin.h - Types of values that meet -------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DIALECT_TYPEJOIN_H
 #define MPOPT_DIALECT_TYPEJOIN_H

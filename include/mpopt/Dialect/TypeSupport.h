@@ -1,9 +1,5 @@
 //===- TypeSupport.h - Shapes and dtypes: shared arithmetic -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The pieces from which the families' `inferResultTypes` are written. A shape
 // is `std::optional<SmallVector<int64_t>>`: nothing if the rank is unknown, a

@@ -1,9 +1,5 @@
 //===- WindowSupport.h - Sliding windows of convolutions and pools -------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The arithmetic of kernel, stride, dilation and padding that mp.conv, the
 // pools and their importers share. Sizes agree with ONNX's shape inference.

@@ -1,9 +1,5 @@
 //===- Actions.h - What mpopt can be told to do -----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Each action returns the exit status, and says on stderr what is wrong.
 //

@@ -1,9 +1,5 @@
 //===- CheckModel.h - One model, from file to report ------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The steps that `--check` and `--instrument` share.
 //

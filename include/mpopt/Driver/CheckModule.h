@@ -1,9 +1,5 @@
 //===- CheckModule.h - From an imported module to findings ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DRIVER_CHECKMODULE_H
 #define MPOPT_DRIVER_CHECKMODULE_H

@@ -1,9 +1,5 @@
 //===- CheckText.h - mp IR in an editor, from text to findings --*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DRIVER_CHECKTEXT_H
 #define MPOPT_DRIVER_CHECKTEXT_H

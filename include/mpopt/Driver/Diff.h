@@ -1,9 +1,5 @@
 //===- Diff.h - What changed from one model to another ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Plain data, field by field the `mpopt-diff/1` of docs/json.md.
 //

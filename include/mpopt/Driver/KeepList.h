@@ -1,9 +1,5 @@
 //===- KeepList.h - mpopt --keep-fp32 ---------------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DRIVER_KEEPLIST_H
 #define MPOPT_DRIVER_KEEPLIST_H

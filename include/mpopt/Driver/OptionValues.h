@@ -1,9 +1,5 @@
 //===- OptionValues.h - Parsers of option values ----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DRIVER_OPTIONVALUES_H
 #define MPOPT_DRIVER_OPTIONVALUES_H

@@ -1,9 +1,5 @@
 //===- Options.h - A request to mpopt, as data ------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DRIVER_OPTIONS_H
 #define MPOPT_DRIVER_OPTIONS_H

@@ -1,9 +1,5 @@
 //===- Output.h - Files that are written whole or not at all ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DRIVER_OUTPUT_H
 #define MPOPT_DRIVER_OUTPUT_H

@@ -1,9 +1,5 @@
 //===- OutputConflicts.h - Outputs that would overwrite inputs --*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DRIVER_OUTPUTCONFLICTS_H
 #define MPOPT_DRIVER_OUTPUTCONFLICTS_H

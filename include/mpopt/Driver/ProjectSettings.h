@@ -1,9 +1,5 @@
 //===- ProjectSettings.h - mpopt.toml ---------------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A project's settings are options without their dashes, so that an option has
 // one meaning, and suppressions (docs/ci.md). The file knows no option by name:

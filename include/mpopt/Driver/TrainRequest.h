@@ -1,9 +1,5 @@
 //===- TrainRequest.h - What mpopt --train is asked -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DRIVER_TRAINREQUEST_H
 #define MPOPT_DRIVER_TRAINREQUEST_H

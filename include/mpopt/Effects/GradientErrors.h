@@ -1,9 +1,5 @@
 //===- GradientErrors.h - How far roundings move gradients ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The expected relative error of gradients in the precision of a training step,
 // against the same step in FP32. One walk forward over the module, the backward

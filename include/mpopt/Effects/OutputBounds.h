@@ -1,9 +1,5 @@
 //===- OutputBounds.h - What outputs cannot be off by -----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_EFFECTS_OUTPUTBOUNDS_H
 #define MPOPT_EFFECTS_OUTPUTBOUNDS_H

@@ -1,9 +1,5 @@
 //===- OutputEffects.h - What roundings do to a model's outputs -*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The expected error of each float output in the precision that a module has,
 // against the same model in FP32, and the tensors that it comes from.

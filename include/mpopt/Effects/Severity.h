@@ -1,9 +1,5 @@
 //===- Severity.h - How bad findings are, by their effect -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One rule for all rules about a model's values: an error is what makes an
 // output Inf or NaN or moves it by more than a quarter, a warning what moves it

@@ -1,9 +1,5 @@
 //===- Fix.h - Changes to a model that fixes ask for ------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A fix that a rule names is tried before it is shown: its action is applied to
 // a copy of the module, and the analysis is run again.

@@ -1,9 +1,5 @@
 //===- FixTrial.h - Trying the fixes of findings ----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A fix is judged by the analysis of the model that has it: it is applied to a
 // copy, the rules are run again, and it is safe if its finding is gone and

@@ -1,9 +1,5 @@
 //===- GradientIsland.h - Gradients that are kept in FP32 -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_FIX_GRADIENTISLAND_H
 #define MPOPT_FIX_GRADIENTISLAND_H

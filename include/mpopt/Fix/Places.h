@@ -1,9 +1,5 @@
 //===- Places.h - The place of a finding, and its neighbours ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Casts that a precision inserted come and go with fixes, so findings are
 // identified by the values in front of them.

@@ -1,9 +1,5 @@
 //===- Scaling.h - Powers of two against an edge ---------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_FIX_SCALING_H
 #define MPOPT_FIX_SCALING_H

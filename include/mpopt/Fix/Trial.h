@@ -1,9 +1,5 @@
 //===- Trial.h - Findings of a model with a fix applied ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_FIX_TRIAL_H
 #define MPOPT_FIX_TRIAL_H

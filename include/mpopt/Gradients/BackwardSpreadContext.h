@@ -1,9 +1,5 @@
 //===- BackwardSpreadContext.h - Context of gradients' spreads --*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A SpreadContext in which gradients are estimates without bounds: range
 // transfer functions work in it as they are, and a spread function replaces

@@ -1,9 +1,5 @@
 //===- GradientAnalysis.h - Estimates of all gradients ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One walk over a module that mp-differentiate has extended. Estimates are of
 // the gradient of the unscaled loss, for one batch; nothing here is a bound. An

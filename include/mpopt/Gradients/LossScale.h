@@ -1,9 +1,5 @@
 //===- LossScale.h - Which loss scales work ---------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The window of loss scales of a training step. Its top is where something on
 // the way of a gradient overflows: one Inf has the whole step skipped. Its

@@ -1,9 +1,5 @@
 //===- LostShare.h - What is lost at each loss scale ------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The share of a tensor's elements that are 0 in a narrow format although the
 // exact gradient is not, for every power of two by which the loss is scaled.

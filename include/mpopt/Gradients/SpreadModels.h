@@ -1,9 +1,5 @@
 //===- SpreadModels.h - Registration of spread functions --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_GRADIENTS_SPREADMODELS_H
 #define MPOPT_GRADIENTS_SPREADMODELS_H

@@ -1,9 +1,5 @@
 //===- Updates.h - What an optimizer's first step changes -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The first step of one parameter, as torch.optim takes it, and what a narrow
 // format keeps of it: a weight takes an update that is more than half the gap

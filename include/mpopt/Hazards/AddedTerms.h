@@ -1,9 +1,5 @@
 //===- AddedTerms.h - How many terms an op adds, and where ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_HAZARDS_ADDEDTERMS_H
 #define MPOPT_HAZARDS_ADDEDTERMS_H

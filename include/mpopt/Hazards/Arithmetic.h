@@ -1,9 +1,5 @@
 //===- Arithmetic.h - How much of a model's work an op does -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Rules about speed weigh their findings by the share of the arithmetic that
 // they concern: a widened addition matters in a model of additions, and not

@@ -1,9 +1,5 @@
 //===- ConstantText.h - How findings speak about constants ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_HAZARDS_CONSTANTTEXT_H
 #define MPOPT_HAZARDS_CONSTANTTEXT_H

@@ -1,9 +1,5 @@
 //===- ConstantUses.h - What narrower formats do to constants ---*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // An analysis of the module: for each float constant the narrower formats in
 // which it is used, and how its values overflow or flush in them. Both rules on

@@ -1,9 +1,5 @@
 //===- DtypeSupport.h - What the dtype rules share --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_HAZARDS_DTYPESUPPORT_H
 #define MPOPT_HAZARDS_DTYPESUPPORT_H

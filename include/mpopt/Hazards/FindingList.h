@@ -1,9 +1,5 @@
 //===- FindingList.h - The findings of a module as rules report them -----===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_HAZARDS_FINDINGLIST_H
 #define MPOPT_HAZARDS_FINDINGLIST_H

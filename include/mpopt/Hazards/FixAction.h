@@ -1,9 +1,5 @@
 //===- FixAction.h - A change that would fix a finding ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A rule names the change, and mpopt/Fix makes it on a copy of the module, or
 // in what is declared of its training, to see whether it helps. This file has

@@ -1,9 +1,5 @@
 //===- FlushedShare.h - How much of a tensor becomes zero -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The estimate that MP204 and MP213 share: the expected share of a result's
 // non-zero values that its dtype stores as zero.

@@ -1,9 +1,5 @@
 //===- GradientRatios.h - Weights whose gradients stand out -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_HAZARDS_GRADIENTRATIOS_H
 #define MPOPT_HAZARDS_GRADIENTRATIOS_H

@@ -1,9 +1,5 @@
 //===- KindHazard.h - Why ops of a kind are kept in FP32 --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Policies keep kinds of ops in FP32 for what may happen to some values. A
 // message that names the danger must not name one that the bounds of the very

@@ -1,9 +1,5 @@
 //===- LossScaling.h - The loss scale that a step uses ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The rules about gradients share these facts: the scaler in force, the window
 // of scales, what is lost at each, and how messages name parameters. An

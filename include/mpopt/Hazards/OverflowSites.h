@@ -1,9 +1,5 @@
 //===- OverflowSites.h - Results that leave their dtype ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // An analysis of the module that MP201 and its specific forms (MP207-MP210,
 // MP213) share: one site for each tensor, in the most specific form, so that no

@@ -1,9 +1,5 @@
 //===- ParameterUpdates.h - The optimizer's step, by parameter --*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The step of the declared optimizer on each parameter in training, by the
 // weights in the model's file and the estimates of their gradients. An analysis

@@ -1,9 +1,5 @@
 //===- RangeVerdict.h - What ranges say of an op in 16 bits -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A policy keeps exp or softmax in FP32 whatever they read. Ranges distinguish
 // an op whose argument cannot exceed 11.09 (ln 65504) from one whose argument

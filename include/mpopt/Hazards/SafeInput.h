@@ -1,9 +1,5 @@
 //===- SafeInput.h - How far inputs may be scaled ---------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Answers "how large may x be?": each float input in turn is assumed to be a
 // multiple of its assumed range, while the others stay as they are.

@@ -1,9 +1,5 @@
 //===- TrainingFacts.h - How a model is trained, for rules ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // What is declared of a training step beside its loss, which travels in one
 // dictionary on the function (kTrainingStepAttr, Settings.h). Fields that are

@@ -1,9 +1,5 @@
 //===- Zeros.h - How sure it is that a value is stored as zero --*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_HAZARDS_ZEROS_H
 #define MPOPT_HAZARDS_ZEROS_H

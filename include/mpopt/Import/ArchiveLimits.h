@@ -1,9 +1,5 @@
 //===- ArchiveLimits.h - Archives that ask for too much ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Checks that PyTorch's archives of both kinds pass before anything in them is
 // read. Errors are phrases that continue "the archive ".

@@ -1,9 +1,5 @@
 //===- ErrorSink.h - Errors and warnings of an import -----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_IMPORT_ERRORSINK_H
 #define MPOPT_IMPORT_ERRORSINK_H

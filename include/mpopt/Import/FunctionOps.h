@@ -1,9 +1,5 @@
 //===- FunctionOps.h - Ops that nodes are by name alone ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A function of one number needs no lowering of its own: importers make it of
 // every node whose name its record has. It is an op with a row in

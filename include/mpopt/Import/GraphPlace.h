@@ -1,9 +1,5 @@
 //===- GraphPlace.h - The place of a tensor in a graph ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The importer names tensors; a probe has to find the graph's value behind a
 // name. Names of values are those of the graph as its reader gives it, which is

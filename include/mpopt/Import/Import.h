@@ -1,9 +1,5 @@
 //===- Import.h - Models to mp IR -------------------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The interface of tools. It shows no protobuf and no importer internals.
 //

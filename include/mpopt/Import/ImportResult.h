@@ -1,9 +1,5 @@
 //===- ImportResult.h - Options and results of an import --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The types that the readers of all formats share.
 //

@@ -1,9 +1,5 @@
 //===- InputShape.h - A shape that the caller gives an input ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_IMPORT_INPUTSHAPE_H
 #define MPOPT_IMPORT_INPUTSHAPE_H

@@ -1,9 +1,5 @@
 //===- LoweringContext.h - One node to mp ops, of any format ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The part that the lowerings of all importers have in common. Numbers are
 // asked for by the name of the attribute or input that holds them.

@@ -1,9 +1,5 @@
 //===- Nesting.h - Nesting depth of brackets in a text ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_IMPORT_NESTING_H
 #define MPOPT_IMPORT_NESTING_H

@@ -1,9 +1,5 @@
 //===- OpMaker.h - Makes mp ops with inferred types -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The part of an importer's node context that does not depend on the format.
 //

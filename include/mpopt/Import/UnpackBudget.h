@@ -1,9 +1,5 @@
 //===- UnpackBudget.h - What the tensors of a file may unpack ---*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Tensors that do not lie in their file as they are read take memory of their
 // own: sparse ones, quantised ones, views that repeat or leave out elements. A

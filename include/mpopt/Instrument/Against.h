@@ -1,9 +1,5 @@
 //===- Against.h - Two runs of one model side by side -----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Both runs have seen the same batches with the same weights. Rounding then
 // moves each element by about a unit roundoff of the narrower format for each

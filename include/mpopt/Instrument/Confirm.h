@@ -1,9 +1,5 @@
 //===- Confirm.h - Predictions compared with a run --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Ledger and records are all it takes; the model is not read. docs/confirm.md
 // says what each status means.

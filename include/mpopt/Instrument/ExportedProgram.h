@@ -1,9 +1,5 @@
 //===- ExportedProgram.h - Probes in a .pt2 archive -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_INSTRUMENT_EXPORTEDPROGRAM_H
 #define MPOPT_INSTRUMENT_EXPORTEDPROGRAM_H

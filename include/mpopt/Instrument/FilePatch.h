@@ -1,9 +1,5 @@
 //===- FilePatch.h - A change to a file that can be taken back --*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Probes are added to a model as edits of its bytes: pieces that are put in or
 // left out, and a tail. Weights are copied, never parsed, and what `--strip`

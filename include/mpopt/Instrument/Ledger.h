@@ -1,9 +1,5 @@
 //===- Ledger.h - The ledger of a model's probes ----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // `OUT.probes.json`, schema `mpopt-probes/1` (docs/probes.md). Its SHA-256 is
 // in every probe of the model and in every record, so that a record is never

@@ -1,9 +1,5 @@
 //===- Onnx.h - Probes in an ONNX file --------------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Protobuf merges what follows a message into it, so probes of the main graph
 // are appended to the file and its own bytes stay as they are. Two things need

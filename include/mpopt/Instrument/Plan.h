@@ -1,9 +1,5 @@
 //===- Plan.h - The tensors that get probes ---------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_INSTRUMENT_PLAN_H
 #define MPOPT_INSTRUMENT_PLAN_H

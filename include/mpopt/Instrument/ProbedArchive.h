@@ -1,9 +1,5 @@
 //===- ProbedArchive.h - Archives of PyTorch with probes --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // An archive is a zip file: its bytes stay as they are, and the code with
 // probes follows them, with a directory that leads to it. Weights stay where

@@ -1,9 +1,5 @@
 //===- RecordedRun.h - A run's records with their ledger --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_INSTRUMENT_RECORDEDRUN_H
 #define MPOPT_INSTRUMENT_RECORDEDRUN_H

@@ -1,9 +1,5 @@
 //===- TorchScript.h - Probes in a TorchScript archive ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_INSTRUMENT_TORCHSCRIPT_H
 #define MPOPT_INSTRUMENT_TORCHSCRIPT_H

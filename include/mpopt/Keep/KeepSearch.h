@@ -1,9 +1,5 @@
 //===- KeepSearch.h - The ops to keep in FP32 -------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A list after which no finding above a note is left, and that is small: ops
 // are added where findings are and where roundings cause most of an output's

@@ -1,9 +1,5 @@
 //===- Accumulation.h - The error of a sum ----------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The bounds hold for every order of the additions, blocked and tree sums
 // included. The classic factor gamma_n = n u / (1 - n u) (Higham, "Accuracy and

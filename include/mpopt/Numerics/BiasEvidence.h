@@ -1,9 +1,5 @@
 //===- BiasEvidence.h - Biases that tell how large sums are -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A batch normalisation that was folded into the layer in front of it leaves
 // the bias b_n = beta_n - m_n, where m_n is the mean that the layer's sum had

@@ -1,9 +1,5 @@
 //===- Binary.h - Images under functions of several numbers -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The operands vary independently: x - x is [-w, w] here, and what relates two
 // operands is for the caller to know (apply(Square) for x * x). Each result is

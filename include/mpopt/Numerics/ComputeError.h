@@ -1,9 +1,5 @@
 //===- ComputeError.h - How far a kernel is off -----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A kernel computes in some format, often wider than its operands', and only
 // then rounds. +, -, *, / and sqrt are rounded correctly there; rounding again

@@ -1,9 +1,5 @@
 //===- EstimateMath.h - Functions of estimates, quickly ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // An estimate may be off by some roundings, which lets the common cases go
 // without libm. Bounds must not be computed with these.

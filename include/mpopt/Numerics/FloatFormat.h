@@ -1,9 +1,5 @@
 //===- FloatFormat.h - The limits of every float format ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One table of the limits of formats. The largest finite value and the overflow
 // threshold, from which values round to Inf, are different: under

@@ -1,9 +1,5 @@
 //===- FloatRange.h - What a floating-point value may be --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The abstract value of one number: bounds of its finite values and flags for
 // the others. A transfer function takes what is read from a tensor and gives

@@ -1,9 +1,5 @@
 //===- FunctionTable.h - Facts of functions of one number -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Each function has one row, in lib/Numerics/Functions, in files by family.
 // Everything else about a function follows from its row: the interval image,

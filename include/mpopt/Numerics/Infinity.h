@@ -1,9 +1,5 @@
 //===- Infinity.h - The one name of infinity --------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_NUMERICS_INFINITY_H
 #define MPOPT_NUMERICS_INFINITY_H

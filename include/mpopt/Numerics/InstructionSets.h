@@ -1,9 +1,5 @@
 //===- InstructionSets.h - Loops for several instruction sets ---*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A unit with hot loops defines `LOOPS_FOR(NAME, BYTES, TARGET)`, which makes a
 // namespace NAME with functions of the attribute TARGET, for vectors of BYTES,

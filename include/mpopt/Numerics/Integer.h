@@ -1,9 +1,5 @@
 //===- Integer.h - Images under operations on bits --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Ranges of integers are FloatRanges with `integral` set. Ends beyond 2^53 are
 // rounded outward to doubles.

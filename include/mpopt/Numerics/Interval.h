@@ -1,9 +1,5 @@
 //===- Interval.h - Closed intervals, rounded outward -----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Sets of real numbers between two doubles. An infinite end means unbounded;
 // the values Inf and NaN are no members (FloatRange.h has flags for them).

@@ -1,9 +1,5 @@
 //===- Likely.h - Expected ranges of numbers --------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The estimate beside the bound: mean and variance of one element and the
 // extremes that one evaluation of all elements is expected to reach. Operands

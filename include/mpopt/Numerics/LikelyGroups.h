@@ -1,9 +1,5 @@
 //===- LikelyGroups.h - Estimates of many groups ----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The estimates of Likely.h where an op has many groups: quadrature asks for a
 // function of all its points at once, so that loops over them are vector code,

@@ -1,9 +1,5 @@
 //===- Logistic.h - Exponentials of many numbers at once --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Loops over arrays without calls, compiled for several instruction sets, all
 // of which give the same bits.

@@ -1,9 +1,5 @@
 //===- Rounding.h - Directed rounding of doubles ----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // +, -, *, / and sqrt rounded down or up without touching the FPU mode: the
 // rounding error of the nearest result is itself computed without error

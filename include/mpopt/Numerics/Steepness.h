@@ -1,9 +1,5 @@
 //===- Steepness.h - How far a function carries an error --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_NUMERICS_STEEPNESS_H
 #define MPOPT_NUMERICS_STEEPNESS_H

@@ -1,9 +1,5 @@
 //===- StorageError.h - What storing numbers changes ------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The expected error of numbers that are rounded to a format, from their mean
 // and variance. The unit in the last place of x is 2 u 2^e, with 2^e the power

@@ -1,9 +1,5 @@
 //===- SumEstimate.h - What a sum typically loses ---------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_NUMERICS_SUMESTIMATE_H
 #define MPOPT_NUMERICS_SUMESTIMATE_H

@@ -1,9 +1,5 @@
 //===- Target.h - The arithmetic a machine is assumed to have ---*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The formats in which a kernel adds and evaluates functions, by the format of
 // its operands. Support/TargetFile.h reads a profile from its file.

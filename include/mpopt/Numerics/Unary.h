@@ -1,9 +1,5 @@
 //===- Unary.h - Images under functions of one number -----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_NUMERICS_UNARY_H
 #define MPOPT_NUMERICS_UNARY_H

@@ -1,9 +1,5 @@
 //===- UnaryKernel.h - Results of a kernel for one function -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The facts of the row and the numbers of the formula as the kernel rounds them
 // do not depend on the operand: they are looked up once, for all groups of a

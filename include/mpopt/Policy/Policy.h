@@ -1,9 +1,5 @@
 //===- Policy.h - What a framework does to each op's precision --*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A policy is a table: op name, as the framework calls it, to category. Which
 // dtypes a category leads to depends on the policy's kind and is the business

@@ -1,9 +1,5 @@
 //===- RangeInterface.h - Ranges from operands to results -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_RANGES_RANGEINTERFACE_H
 #define MPOPT_RANGES_RANGEINTERFACE_H

@@ -1,9 +1,5 @@
 //===- RangeInterface.td - Ranges from operands to results ------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_RANGES_RANGEINTERFACE_TD
 #define MPOPT_RANGES_RANGEINTERFACE_TD

@@ -1,9 +1,5 @@
 //===- Baseline.h - Findings that a project bears ---------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A baseline is a file of findings by fingerprint (`mpopt-baseline/1`,
 // docs/ci.md); a suppression is a pattern with a reason. Findings of either

@@ -1,9 +1,5 @@
 //===- Decision.h - How a run decides a finding -----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A finding is a prediction about tensors. The records of probes are tested
 // (lib/Instrument/Confirm/Tests.cpp), and the finding is confirmed if any of

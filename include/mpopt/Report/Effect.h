@@ -1,9 +1,5 @@
 //===- Effect.h - What a precision does to an output
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Plain data: the `effects` of the JSON report and the `effect` of a finding
 // (docs/json.md).

@@ -1,9 +1,5 @@
 //===- Finding.h - What a rule has to say
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Plain data, free of IR: reports, ledgers and bindings read it after the
 // module is gone. Field by field it is the `findings` entry of the JSON report

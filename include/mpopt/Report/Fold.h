@@ -1,9 +1,5 @@
 //===- Fold.h - Many findings, few things to say
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A transformer repeats a finding once a layer, and an overflow is followed by
 // everything downstream of it. Reports for people show each once.

@@ -1,9 +1,5 @@
 //===- JsonReader.h - Reading what mpopt wrote ------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Strict: a key that has to be there and is not, or is of another kind, is an
 // error that names its path (`probes[3].id`). Keys that are not known are

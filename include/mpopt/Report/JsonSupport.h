@@ -1,9 +1,5 @@
 //===- JsonSupport.h - Values that JSON has no form for
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_REPORT_JSONSUPPORT_H
 #define MPOPT_REPORT_JSONSUPPORT_H

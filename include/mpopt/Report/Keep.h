@@ -1,9 +1,5 @@
 //===- Keep.h - What to keep in FP32 ----------------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_REPORT_KEEP_H
 #define MPOPT_REPORT_KEEP_H

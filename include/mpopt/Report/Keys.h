@@ -1,9 +1,5 @@
 //===- Keys.h - Words of our JSON that are ops, too -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Keys of our JSON that are also names of ops; scripts that look for quoted op
 // names skip this file. Other keys are written where they are used.

@@ -1,9 +1,5 @@
 //===- MarkdownText.h - Names of a model in Markdown ------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_REPORT_MARKDOWNTEXT_H
 #define MPOPT_REPORT_MARKDOWNTEXT_H

@@ -1,10 +1,6 @@
 //===- ModelMap.h - A model's tensors, for reports that show all --*- C++
 //-*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Plain data, free of IR: the bounds and estimates of every float tensor, with
 // the op that computes it. Reports about findings alone do without.

@@ -1,9 +1,5 @@
 //===- Page.h - Reports as one HTML file ------------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A page is the template that the build assembled of lib/Report/Page, with a
 // JSON document in it, `mpopt-page/1`, compressed and as base64: no text of the

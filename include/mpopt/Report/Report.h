@@ -1,9 +1,5 @@
 //===- Report.h - The verdict on one model, and its forms
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_REPORT_REPORT_H
 #define MPOPT_REPORT_REPORT_H

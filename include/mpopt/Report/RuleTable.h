@@ -1,9 +1,5 @@
 //===- RuleTable.h - The rules' metadata
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The records of passes/rules/Rules.td as a C++ table, made at build time.
 //

@@ -1,9 +1,5 @@
 //===- TextStyle.h - Colour and line breaks of text reports
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_REPORT_TEXTSTYLE_H
 #define MPOPT_REPORT_TEXTSTYLE_H

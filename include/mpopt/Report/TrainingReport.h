@@ -1,9 +1,5 @@
 //===- TrainingReport.h - The gradients of a training step ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Estimates of gradients as plain data. All are of the gradient of the unscaled
 // loss, over one batch; scales are exponents of two.

@@ -1,9 +1,5 @@
 //===- BoundedJson.h - JSON of any origin -----------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_SUPPORT_BOUNDEDJSON_H
 #define MPOPT_SUPPORT_BOUNDEDJSON_H

@@ -1,9 +1,5 @@
 //===- InputFile.h - The bytes of a file that a user named
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_SUPPORT_INPUTFILE_H
 #define MPOPT_SUPPORT_INPUTFILE_H

@@ -1,9 +1,5 @@
 //===- JsonText.h - Where values are in the text of JSON --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A document that is parsed and printed anew has other numbers and another
 // order. With the places of its values text can be put between them, and all

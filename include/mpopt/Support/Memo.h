@@ -1,9 +1,5 @@
 //===- Memo.h - What was computed from weights
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Results of streaming passes, for analyses that follow: a fix is tried on a
 // copy of the module whose weights are the same bytes.

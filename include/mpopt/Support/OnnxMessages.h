@@ -1,9 +1,5 @@
 //===- OnnxMessages.h - Where an ONNX file has tensors -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The messages on the way from a ModelProto to its tensors, by field numbers
 // (those of onnx.proto), for what walks the wire format (ProtoWire.h).

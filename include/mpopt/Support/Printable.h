@@ -1,9 +1,5 @@
 //===- Printable.h - Names of a model on a terminal -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_SUPPORT_PRINTABLE_H
 #define MPOPT_SUPPORT_PRINTABLE_H

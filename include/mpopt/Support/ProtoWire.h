@@ -1,9 +1,5 @@
 //===- ProtoWire.h - Fields of a serialised protobuf message ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // For what protobuf's own parser cannot do: leaving gigabytes of weights where
 // they are, and changing a file so that the change can be undone byte by byte.

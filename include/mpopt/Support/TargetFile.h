@@ -1,9 +1,5 @@
 //===- TargetFile.h - Target profiles, built in or in a file ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The built-in ones are lib/Support/targets/*.json; a user's file has that
 // form.

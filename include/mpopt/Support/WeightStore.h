@@ -1,9 +1,5 @@
 //===- WeightStore.h - Bytes of weights, mapped on demand
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_SUPPORT_WEIGHTSTORE_H
 #define MPOPT_SUPPORT_WEIGHTSTORE_H

@@ -1,9 +1,5 @@
 //===- ZipFile.h - Members of a zip archive in memory -----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The container of .npz files and of PyTorch's archives. Reads nothing outside
 // the bytes that it is given, and unpacks nothing by itself.

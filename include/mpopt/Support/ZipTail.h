@@ -1,9 +1,5 @@
 //===- ZipTail.h - More members for a zip archive ---------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The archive's bytes stay as they are: new members and a directory of their
 // own follow them. A reader looks for the last directory, so members that it

@@ -1,9 +1,5 @@
 //===- Memory.h - What each worker holds and sends --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Bytes of a training step by how it is sharded, of the worker that holds most.
 // docs/training.md has the formulas and their sources. Activations do not

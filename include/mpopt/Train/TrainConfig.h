@@ -1,9 +1,5 @@
 //===- TrainConfig.h - How a model is trained, read from a file -*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A training configuration as plain data. Fields that a file leaves open have
 // no value, so that command-line options and defaults can fill them. A default

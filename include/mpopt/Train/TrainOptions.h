@@ -1,9 +1,5 @@
 //===- TrainOptions.h - A training step said by options ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The lists that options take, `adamw,lr=3e-4,betas=0.9,0.95`, have the keys of
 // mpopt's own configuration, and are read by its reader.

@@ -1,9 +1,5 @@
 //===- Check.cpp - Checks on a CUDA device
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 //   mpopt-check-device [--no-speed] [--short] [MIB]
 //

@@ -1,9 +1,5 @@
 //===- Check.h - Checks on a CUDA device ---------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_KERNELS_TEST_DEVICE_CHECK_H
 #define MPOPT_KERNELS_TEST_DEVICE_CHECK_H

@@ -1,9 +1,5 @@
 //===- Equality.cpp - What the device records is what the CPU does
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "../Cases.h"
 #include "Check.h"

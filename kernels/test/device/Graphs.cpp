@@ -1,9 +1,5 @@
 //===- Graphs.cpp - Captured graphs, their controls, calls at the same time
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "../Reference.h"
 #include "Check.h"

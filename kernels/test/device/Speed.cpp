@@ -1,9 +1,5 @@
 //===- Speed.cpp - The kernels beside a copy of the same bytes
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Device events around ten calls, medians of seven rounds, after a first one.
 // The copy's bytes count twice, read and written; the kernel only reads.

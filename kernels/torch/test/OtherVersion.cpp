@@ -1,9 +1,5 @@
 //===- OtherVersion.cpp - A PyTorch that claims to be another one
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // For test/python/instrument/test_torch_ops.py: preloaded, it answers for
 // LibTorch what the op library asks for its version.

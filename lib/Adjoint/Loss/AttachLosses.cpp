@@ -1,9 +1,5 @@
 //===- AttachLosses.cpp - A model with its loss
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Finds what a term is about, and puts the terms together.
 //

@@ -1,9 +1,5 @@
 //===- LossBuilder.cpp - The ops of one loss
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One composite a loss wherever the dialect has it: its gradient is then an op,
 // too, and not a chain that cancels. Formulas: docs/adjoint.md.

@@ -1,9 +1,5 @@
 //===- LossBuilder.h - The ops of one loss ----------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_ADJOINT_LOSS_LOSSBUILDER_H
 #define MPOPT_LIB_ADJOINT_LOSS_LOSSBUILDER_H

@@ -1,9 +1,5 @@
 //===- LossGraph.cpp - Losses that are graphs
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A loss that a model has itself, and one that is a file of its own.
 //

@@ -1,9 +1,5 @@
 //===- GradientOp.cpp - Ops whose gradient is an op of its own
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "lib/Adjoint/Ops/GradientOp.h"
 

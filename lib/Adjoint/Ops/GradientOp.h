@@ -1,9 +1,5 @@
 //===- GradientOp.h - Ops whose gradient is an op of its own ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_ADJOINT_OPS_GRADIENTOP_H
 #define MPOPT_LIB_ADJOINT_OPS_GRADIENTOP_H

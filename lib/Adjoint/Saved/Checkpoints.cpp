@@ -1,9 +1,5 @@
 //===- Checkpoints.cpp - What a forward pass keeps with checkpointing
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Parameters tell which ops are of a block; those between two blocks are dealt
 // out where the least crosses from one to the other, which is where a module

@@ -1,9 +1,5 @@
 //===- Composites.cpp - Ops of a framework that files write out
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // RMS norm has no kernel outside of CUDA and is mostly written by hand, and so
 // are softmax and softplus where they are written out at all (files have ops

@@ -1,9 +1,5 @@
 //===- Composites.h - Ops of a framework that files write out ---*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Exporters write GELU, SiLU, norms and scaled_dot_product_attention out in ops
 // that PyTorch did not run: it saved what its one kernel needs. What users

@@ -1,9 +1,5 @@
 //===- ExportedForms.cpp - Functions that exporters write in a few ops
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // As torch.onnx writes functions for which an opset has no op. All are one op
 // of PyTorch, with a gradient of its own.

@@ -1,9 +1,5 @@
 //===- Layout.h - Which tensors share their memory --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Where PyTorch gives a view, and where it has to copy: reshapes, transposes
 // and parts of a tensor are views of its storage, under strides of their own; a

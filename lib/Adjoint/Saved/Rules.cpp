@@ -1,9 +1,5 @@
 //===- Rules.cpp - What autograd saves of ops
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Saved variables of PyTorch's tools/autograd/derivatives.yaml, and of the ops
 // of which a composite is made there (`l1_loss` is the `abs` of a difference),

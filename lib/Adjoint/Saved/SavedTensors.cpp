@@ -1,9 +1,5 @@
 //===- SavedTensors.cpp - What a forward pass keeps
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Adjoint/SavedTensors.h"
 

@@ -1,9 +1,5 @@
 //===- AttentionOps.cpp - Attention and rotary embedding ------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/Ops/AttentionOps.h"
 

@@ -1,9 +1,5 @@
 //===- ControlFlowSupport.h - The edges of bodies ---------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // While a body is being built its region is empty: inference then gives what it
 // knows without it, and is asked again. The verifier wants the body.

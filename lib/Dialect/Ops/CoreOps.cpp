@@ -1,9 +1,5 @@
 //===- CoreOps.cpp - Constants, casts and ops without a lowering
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 

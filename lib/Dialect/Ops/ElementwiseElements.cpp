@@ -1,9 +1,5 @@
 //===- ElementwiseElements.cpp - Shape arithmetic of elementwise ops
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Elementwise ops on known elements. Floats take part if they are whole
 // numbers, since exporters compute dims as floor(float(n) / float(d)).

@@ -1,9 +1,5 @@
 //===- InterpolationInference.cpp - Types of resampled images -------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/InferenceSupport.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"

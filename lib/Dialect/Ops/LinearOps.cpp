@@ -1,9 +1,5 @@
 //===- LinearOps.cpp - Matrix products and convolutions -------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/Ops/LinearOps.h"
 

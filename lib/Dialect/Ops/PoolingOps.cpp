@@ -1,9 +1,5 @@
 //===- PoolingOps.cpp - Pooling -------------------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/Ops/PoolingOps.h"
 

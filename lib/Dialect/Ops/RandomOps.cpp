@@ -1,9 +1,5 @@
 //===- RandomOps.cpp - Random values and dropout --------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/Ops/RandomOps.h"
 

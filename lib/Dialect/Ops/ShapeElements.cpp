@@ -1,9 +1,5 @@
 //===- ShapeElements.cpp - Elements of shape arithmetic -------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Small tensors of whole numbers as they pass through the ops of the Shape
 // family. Slices and splits are followed along vectors only: no exporter writes

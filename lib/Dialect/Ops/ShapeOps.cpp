@@ -1,9 +1,5 @@
 //===- ShapeOps.cpp - Shape changes and data movement ---------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Registration, and the types of what keeps all elements: reshapes, transposes,
 // repetition, concatenation. Parts are in SliceInference.cpp, interpolation and

@@ -1,9 +1,5 @@
 //===- Actions.h - How each kind of fix is applied --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_FIX_ACTIONS_ACTIONS_H
 #define MPOPT_LIB_FIX_ACTIONS_ACTIONS_H

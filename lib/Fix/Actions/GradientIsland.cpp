@@ -1,9 +1,5 @@
 //===- GradientIsland.cpp - Gradients that are kept in FP32
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A gradient has the dtype of its value, so that both are widened together. The
 // ops of the backward graph have the location of the op that they

@@ -1,9 +1,5 @@
 //===- KeepFp32.cpp - Ops that stay in FP32
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // As converters treat the nodes of a block list, whatever precision the module
 // is judged in: an island of f32 between casts. Islands that touch are one.

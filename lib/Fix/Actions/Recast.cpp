@@ -1,9 +1,5 @@
 //===- Recast.cpp - Fixes that move casts
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Where a value gets another float type, so does what is computed from it: the
 // casts that a promotion had put in are removed and made anew, op by op in

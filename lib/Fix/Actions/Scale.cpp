@@ -1,9 +1,5 @@
 //===- Scale.cpp - A power of two through a part of the graph
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Loss scaling, for any value: one that leaves its dtype's range is computed
 // 2^e times as large, and its readers compensate, up to where the factor can be

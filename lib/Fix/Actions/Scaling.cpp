@@ -1,9 +1,5 @@
 //===- Scaling.cpp - Powers of two against an edge
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Fix/Scaling.h"
 #include "mpopt/Fix/Fix.h"

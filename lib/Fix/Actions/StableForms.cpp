@@ -1,9 +1,5 @@
 //===- StableForms.cpp - The same function, computed otherwise
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Actions.h"
 #include "mpopt/Dialect/Casts.h"

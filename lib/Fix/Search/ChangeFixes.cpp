@@ -1,9 +1,5 @@
 //===- ChangeFixes.cpp - Fixes that change ops and constants
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // All that change different ops are tried in one run, since many help only
 // together; then those of a kind that this does not settle, which do the same

@@ -1,9 +1,5 @@
 //===- DeclaredFixes.cpp - Other settings of the training step
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // No gradient depends on the scale of the loss, on the optimizer or on how
 // gradients are added, so that a trial asks the rules again and nothing else.

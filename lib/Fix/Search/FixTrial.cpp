@@ -1,9 +1,5 @@
 //===- FixTrial.cpp - Which fixes are tried, in which order
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Judgement.h"
 

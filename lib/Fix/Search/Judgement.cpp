@@ -1,9 +1,5 @@
 //===- Judgement.cpp - What the trials say of each fix
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Judgement.h"
 

@@ -1,9 +1,5 @@
 //===- Judgement.h - What the trials say of each fix -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_FIX_SEARCH_JUDGEMENT_H
 #define MPOPT_LIB_FIX_SEARCH_JUDGEMENT_H

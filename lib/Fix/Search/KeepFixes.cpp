@@ -1,9 +1,5 @@
 //===- KeepFixes.cpp - Ops that are kept in FP32
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // All are tried in one run, since they work only together with the ops that
 // read what they compute; the set grows until they do.

@@ -1,9 +1,5 @@
 //===- Places.cpp - Where a finding is, and what is around it
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Fix/Places.h"
 

@@ -1,9 +1,5 @@
 //===- Trial.cpp - What the analysis finds with a fix applied
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Fix/Trial.h"
 

@@ -1,9 +1,5 @@
 //===- Activation.cpp - Spreads of gradients of functions of one number
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The slope is that of the function's row in the table; the argument is that of
 // the forward op, whose result may be what the gradient op reads.

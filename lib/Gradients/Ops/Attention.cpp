@@ -1,9 +1,5 @@
 //===- Attention.cpp - Spreads of fused attention and its gradient
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The result is an average of the values with the weights P: E y^2 = c + K (s -
 // c), with s the square and c the common product of the values and K the sum of

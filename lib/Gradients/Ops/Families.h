@@ -1,9 +1,5 @@
 //===- Families.h - What each family of spread functions offers ----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_GRADIENTS_OPS_FAMILIES_H
 #define MPOPT_LIB_GRADIENTS_OPS_FAMILIES_H

@@ -1,9 +1,5 @@
 //===- Loss.cpp - Spreads of the gradients of losses
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The size of everything behind the loss is decided here. Predictions and
 // targets are taken as independent, unless the current value of the loss says

@@ -1,9 +1,5 @@
 //===- Movement.cpp - Spreads of elements that are moved
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Estimates of elements follow by the range transfer functions. Here is where
 // samples and positions go, and what gradients of selections leave at zero.

@@ -1,9 +1,5 @@
 //===- Normalization.cpp - Spreads of gradients of norms
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // With n the normalised x, r the inverse deviation and h = g scale, all norms
 // have dX = r (h - mean h - n mean(h n)): h without its components along 1 and

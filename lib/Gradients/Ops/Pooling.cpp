@@ -1,9 +1,5 @@
 //===- Pooling.cpp - Spreads of gradients of pools
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Families.h"
 

@@ -1,9 +1,5 @@
 //===- Recurrent.cpp - Spreads of recurrent cells and their gradients
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Gates and their slopes: RecurrentGates.h. Not covered, so unknown: other
 // activations than the usual ones, peepholes, coupled gates, a reset gate in

@@ -1,9 +1,5 @@
 //===- RecurrentGates.cpp - Gates of cells and their slopes
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "RecurrentGates.h"
 

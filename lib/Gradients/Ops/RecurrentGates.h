@@ -1,9 +1,5 @@
 //===- RecurrentGates.h - Gates of cells and their slopes -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // With weights that are known every unit has gates of its own: W x + R h + b is
 // normal with the moments at which the states settle, and expectations of gates

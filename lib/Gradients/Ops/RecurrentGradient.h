@@ -1,9 +1,5 @@
 //===- RecurrentGradient.h - Gradients that leave a cell --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The estimates of the gradients of input, weights, biases and states, of a
 // sequence or a single step: sums over steps and samples of products of what is

@@ -1,9 +1,5 @@
 //===- Sampling.cpp - Spreads of gradients of samples and copied frames
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The transpose of a linear map whose rows add up to 1: each place of the
 // result hands out its gradient among the elements that it was made of.

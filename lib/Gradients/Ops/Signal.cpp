@@ -1,9 +1,5 @@
 //===- Signal.cpp - Spreads of gradients of transforms
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Each bin has a sample times a cosine and a sine, whose squares add up to 1;
 // of a short-time transform a sample lies in length / step frames, times the

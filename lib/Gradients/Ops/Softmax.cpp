@@ -1,9 +1,5 @@
 //===- Softmax.cpp - Spreads of softmax and its gradient
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A row's probabilities add up to 1, and what arrives at them counts only as
 // far as it differs within the row. Sums of squares of a row, its collisions,

@@ -1,9 +1,5 @@
 //===- Archive.cpp - The members of a .pt2 archive ------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Archive.h"
 

@@ -1,9 +1,5 @@
 //===- Archive.h - The members of a .pt2 archive ----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_ARCHIVE_H
 #define MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_ARCHIVE_H

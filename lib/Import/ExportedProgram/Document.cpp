@@ -1,9 +1,5 @@
 //===- Document.cpp - The JSON of a program, in parts ---------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Document.h"
 

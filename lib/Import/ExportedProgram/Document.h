@@ -1,9 +1,5 @@
 //===- Document.h - The JSON of a program, in parts -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Parsed objects take some 5 kB each, of which a node has ten. Nodes and the
 // types of values are most of a program, so they stay text until they are read.

@@ -1,9 +1,5 @@
 //===- ExportedProgram.h - .pt2 archives to mp IR ---------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // What torch.export.save writes: a zip archive with the graph as JSON and the
 // weights as plain bytes. It is read here, without LibTorch, into the graph of

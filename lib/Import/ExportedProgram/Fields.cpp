@@ -1,9 +1,5 @@
 //===- Fields.cpp - JSON of a form that is only claimed -------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Fields.h"
 

@@ -1,9 +1,5 @@
 //===- Fields.h - JSON of a form that is only claimed -----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A field that is missing or of another kind is remembered as damage and read
 // as empty, so that readers need no check at each step; the first damage is the

@@ -1,9 +1,5 @@
 //===- GraphReader.h - The graph of a program to one of aten ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The parts, one file each: GraphReader.cpp (nodes), Arguments.cpp (what they
 // read), HigherOrder.cpp (operators that take graphs), SymbolicOps.cpp

@@ -1,9 +1,5 @@
 //===- HigherOrder.cpp - Operators that take graphs -----------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 //
 // Branches and loops become those of TorchScript, which the importer of aten

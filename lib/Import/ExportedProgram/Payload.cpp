@@ -1,9 +1,5 @@
 //===- Payload.cpp - Parameters, buffers and constants --------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A record is the storage of one or more tensors; each says by its strides and
 // its offset where in it its elements lie.

@@ -1,9 +1,5 @@
 //===- Payload.h - Parameters, buffers and constants ------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_PAYLOAD_H
 #define MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_PAYLOAD_H

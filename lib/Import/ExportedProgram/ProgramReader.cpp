@@ -1,9 +1,5 @@
 //===- ProgramReader.cpp - A saved program to a graph of aten -------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "ProgramReader.h"
 

@@ -1,9 +1,5 @@
 //===- ProgramReader.h - A saved program to a graph of aten -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_PROGRAMREADER_H
 #define MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_PROGRAMREADER_H

@@ -1,9 +1,5 @@
 //===- Provenance.cpp - Which module and line a node came from ------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Provenance.h"
 

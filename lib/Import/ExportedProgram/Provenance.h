@@ -1,9 +1,5 @@
 //===- Provenance.h - Which module and line a node came from ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_PROVENANCE_H
 #define MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_PROVENANCE_H

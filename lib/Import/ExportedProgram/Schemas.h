@@ -1,9 +1,5 @@
 //===- Schemas.h - The arguments of PyTorch's operators ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A program leaves out arguments that have their default value, and says
 // nothing of those that an operator changes in place. The table is written by

@@ -1,9 +1,5 @@
 //===- TensorMeta.cpp - Types that a program declares ---------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The numbers are those of ScalarType, MemoryFormat and Layout in
 // torch/_export/serde/schema.py and in c10/core.

@@ -1,9 +1,5 @@
 //===- DenseElements.cpp - ONNX's packed bytes to MLIR's elements
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "DenseElements.h"
 

@@ -1,9 +1,5 @@
 //===- DenseElements.h - ONNX's packed bytes to MLIR's elements
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_ONNX_DENSEELEMENTS_H
 #define MPOPT_LIB_IMPORT_ONNX_DENSEELEMENTS_H

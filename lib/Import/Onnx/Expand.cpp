@@ -1,9 +1,5 @@
 //===- Expand.cpp - Nodes replaced by the body of their function
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Two kinds of function: the model's own, whose nodes are nodes of the file and
 // keep their names under a scope named after the call, and the definition of an

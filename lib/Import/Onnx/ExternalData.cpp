@@ -1,9 +1,5 @@
 //===- ExternalData.cpp - Where weights outside the model file lie
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "ExternalData.h"
 

@@ -1,9 +1,5 @@
 //===- Functions.h - Model-local functions and opsets
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_ONNX_FUNCTIONS_H
 #define MPOPT_LIB_IMPORT_ONNX_FUNCTIONS_H

@@ -1,9 +1,5 @@
 //===- ModelFile.cpp - Binary and text ONNX to ModelProto
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "ModelFile.h"
 

@@ -1,9 +1,5 @@
 //===- ModelImporter.cpp - A validated ONNX model to mp IR
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The main graph becomes `func.func @main`: one argument an input, one result
 // an output, one `mp.constant` an initializer, then the nodes in order.

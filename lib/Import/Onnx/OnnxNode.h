@@ -1,9 +1,5 @@
 //===- OnnxNode.h - A node as lowerings see it
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_ONNX_ONNXNODE_H
 #define MPOPT_LIB_IMPORT_ONNX_ONNXNODE_H

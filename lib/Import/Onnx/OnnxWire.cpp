@@ -1,9 +1,5 @@
 //===- OnnxWire.cpp - Large tensors taken out of a model's bytes
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Two walks over the same bytes: the first measures how long every message on
 // the way to a payload becomes, the second writes. Field numbers are those of

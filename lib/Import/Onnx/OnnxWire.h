@@ -1,9 +1,5 @@
 //===- OnnxWire.h - Large tensors taken out of a model's bytes
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Protobuf copies every byte field to the heap. To read a model of gigabytes
 // without that, the wire format is walked first and large tensor payloads are

@@ -1,9 +1,5 @@
 //===- Opaque.cpp - Nodes that nothing is known of
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "ModelImporter.h"
 #include "SchemaTypes.h"

@@ -1,9 +1,5 @@
 //===- Provenance.cpp - Where exporters say a node comes from
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // PyTorch's exporter on torch.export writes node metadata: a Python stack trace
 // under `pkg.torch.onnx.stack_trace`, innermost call last, and the module stack

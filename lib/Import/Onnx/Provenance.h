@@ -1,9 +1,5 @@
 //===- Provenance.h - Where exporters say a node comes from
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_ONNX_PROVENANCE_H
 #define MPOPT_LIB_IMPORT_ONNX_PROVENANCE_H

@@ -1,9 +1,5 @@
 //===- SchemaTypes.cpp - Result types by the ONNX library
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "SchemaTypes.h"
 

@@ -1,9 +1,5 @@
 //===- StandardSchemas.cpp - The standard's operators, on demand
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "StandardSchemas.h"
 

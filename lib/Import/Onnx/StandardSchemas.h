@@ -1,9 +1,5 @@
 //===- StandardSchemas.h - The standard's operators, on demand --*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The ONNX library's registry makes all definitions of all versions when it is
 // first asked for one, which takes longer than the import of a small model. A

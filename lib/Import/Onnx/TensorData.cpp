@@ -1,9 +1,5 @@
 //===- TensorData.cpp - TensorProto to constants
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Which field holds what is the table in onnx.proto at TensorProto.
 //

@@ -1,9 +1,5 @@
 //===- TopologicalOrder.cpp - An order for the nodes of a graph
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "TopologicalOrder.h"
 

@@ -1,9 +1,5 @@
 //===- TopologicalOrder.h - An order for the nodes of a graph
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_ONNX_TOPOLOGICALORDER_H
 #define MPOPT_LIB_IMPORT_ONNX_TOPOLOGICALORDER_H

@@ -1,9 +1,5 @@
 //===- Types.h - ONNX types and mp types
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_ONNX_TYPES_H
 #define MPOPT_LIB_IMPORT_ONNX_TYPES_H

@@ -1,9 +1,5 @@
 //===- Validate.cpp - Structure of a model, before it is imported
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The requirements of onnx/checker.cc, but without stopping at the first thing
 // that is wrong. Types and shapes are not looked at here.

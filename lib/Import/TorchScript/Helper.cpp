@@ -1,9 +1,5 @@
 //===- Helper.cpp - TorchScript archives, read by another process --------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Helper.h"
 

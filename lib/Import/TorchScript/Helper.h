@@ -1,9 +1,5 @@
 //===- Helper.h - TorchScript archives, read by another process -*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_TORCHSCRIPT_HELPER_H
 #define MPOPT_LIB_IMPORT_TORCHSCRIPT_HELPER_H

@@ -1,9 +1,5 @@
 //===- HelperProcess.cpp - Runs mpopt-import-torchscript -----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "HelperProcess.h"
 

@@ -1,9 +1,5 @@
 //===- HelperProcess.h - Runs mpopt-import-torchscript ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // LibTorch takes 0.4 s and 430 MB to load, and its loader trusts what it reads.
 // A helper that crashes or hangs costs one error here.

@@ -1,9 +1,5 @@
 //===- HelperProtocol.cpp - What mpopt and its helper say to each other ---===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Import/TorchScript/HelperProtocol.h"
 

@@ -1,9 +1,5 @@
 //===- Pickle.cpp - A pickle looked at without running it -----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The opcodes are those of torch/csrc/jit/serialization/unpickler.cpp; their
 // meaning is Python's pickletools. Of every value only what it holds is kept,

@@ -1,9 +1,5 @@
 //===- ConfirmHtml.cpp - A confirmation as an HTML file -------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The page of the report, whose map has the tensors that were probed, each with
 // what the run saw of it.

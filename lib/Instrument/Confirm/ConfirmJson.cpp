@@ -1,9 +1,5 @@
 //===- ConfirmJson.cpp - A confirmation as JSON ---------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The report, with `status` and `observed` in each finding (docs/json.md).
 //

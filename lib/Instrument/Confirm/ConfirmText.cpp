@@ -1,9 +1,5 @@
 //===- ConfirmText.cpp - A confirmation for people ------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 //   confirmed error[MP201]: overflow  x 2
 //     --> /fc/MatMul (MatMul, f16)

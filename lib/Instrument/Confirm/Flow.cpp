@@ -1,9 +1,5 @@
 //===- Flow.cpp - What NaN and Inf can follow from ------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Steps order calls of two probes where both have those of runs: in one run
 // what a tensor depends on has no later step than the tensor. Numbers that each

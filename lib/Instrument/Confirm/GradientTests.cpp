@@ -1,9 +1,5 @@
 //===- GradientTests.cpp - What decides a finding on gradients ------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A run that holds gradients in a wider format than the judged one counts what
 // that one would lose. A run in the judged format has only zeros to show, and

@@ -1,9 +1,5 @@
 //===- GradientTests.h - What decides a finding on gradients ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_INSTRUMENT_CONFIRM_GRADIENTTESTS_H
 #define MPOPT_INSTRUMENT_CONFIRM_GRADIENTTESTS_H

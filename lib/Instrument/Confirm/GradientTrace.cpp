@@ -1,9 +1,5 @@
 //===- GradientTrace.cpp - Where NaN of gradients begins ------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The gradient of a tensor is made of those of the tensors that depend on it,
 // by the backward of the ops between, and of the values there. So the graph is

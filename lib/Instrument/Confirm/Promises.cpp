@@ -1,9 +1,5 @@
 //===- Promises.cpp - Assumptions that did not hold, bounds that broke ----===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A bound holds for the arithmetic that was judged. What a run of the file
 // computes is that only where nothing upstream was judged in another dtype than

@@ -1,9 +1,5 @@
 //===- RunRecords.cpp - What the probes of a run saw ----------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Instrument/RunRecords.h"
 

@@ -1,9 +1,5 @@
 //===- RunRules.cpp - MP501 to MP504, from the record alone ---------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // They say what the analysis did not: a tensor whose overflow, flush or small
 // margin is a confirmed finding already has no second one.

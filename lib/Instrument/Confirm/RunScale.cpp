@@ -1,9 +1,5 @@
 //===- RunScale.cpp - The loss scales of a recorded run -------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "RunScale.h"
 

@@ -1,9 +1,5 @@
 //===- RunScale.h - The loss scales of a recorded run -----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Gradients are recorded as they flow, multiplied by the loss scale of their
 // step, and a dynamic scaler changes it between steps. A record adds up all

@@ -1,9 +1,5 @@
 //===- Scales.cpp - The power of two that fits a format best --------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The best scale overflows nowhere, and of those that do not flushes the fewest
 // values, then makes the fewest subnormal, then is the nearest to 1. A power of

@@ -1,9 +1,5 @@
 //===- Tests.cpp - What decides a finding, on what was seen ---------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A tensor has two formats: the one in which it was judged and the one in which
 // the run stored it. Where the run's is the wider one, what the judged one

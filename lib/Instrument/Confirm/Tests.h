@@ -1,9 +1,5 @@
 //===- Tests.h - What decides a finding, on what was seen -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_INSTRUMENT_CONFIRM_TESTS_H
 #define MPOPT_INSTRUMENT_CONFIRM_TESTS_H

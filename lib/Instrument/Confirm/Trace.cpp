@@ -1,9 +1,5 @@
 //===- Trace.cpp - Where NaN and Inf begin --------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Each probe knows the nearest probes that it depends on. A record tells the
 // first step with NaN and the first with Inf; a probe was the origin in its

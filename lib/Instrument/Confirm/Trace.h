@@ -1,9 +1,5 @@
 //===- Trace.h - Where NaN and Inf begin ------------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_INSTRUMENT_CONFIRM_TRACE_H
 #define MPOPT_INSTRUMENT_CONFIRM_TRACE_H

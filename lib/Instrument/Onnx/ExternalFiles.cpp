@@ -1,9 +1,5 @@
 //===- ExternalFiles.cpp - Files that an ONNX model takes weights from ----===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Wherever a tensor may be: initializers, attributes, functions that nothing
 // calls, and probed models, which no importer reads before they are stripped.

@@ -1,9 +1,5 @@
 //===- GraphMap.cpp - Where an ONNX file's graphs and values are ----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Field numbers are those of onnx.proto. Paths of bodies are made as the
 // importer makes them (ModelImporter::importBody): node name or type_index,

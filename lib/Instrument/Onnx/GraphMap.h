@@ -1,9 +1,5 @@
 //===- GraphMap.h - Where an ONNX file's graphs and values are --*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_INSTRUMENT_ONNX_GRAPHMAP_H
 #define MPOPT_LIB_INSTRUMENT_ONNX_GRAPHMAP_H

@@ -1,9 +1,5 @@
 //===- ProbeNodes.cpp - Nodes mpopt::Probe --------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A probe has no output: nothing downstream is renamed, and no runtime can tell
 // its consumers apart from those of the original. The model carries a function

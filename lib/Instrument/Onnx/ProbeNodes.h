@@ -1,9 +1,5 @@
 //===- ProbeNodes.h - Serialised nodes that look at tensors -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_INSTRUMENT_ONNX_PROBENODES_H
 #define MPOPT_LIB_INSTRUMENT_ONNX_PROBENODES_H

@@ -1,9 +1,5 @@
 //===- StatisticNodes.cpp - Statistics of a tensor by standard ops --------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // For runtimes that take no custom op. Two outputs for each probe:
 //

@@ -1,9 +1,5 @@
 //===- Functions.h - What the parts of the table share ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // glibc's functions are within 5.2 ulp of a double (erfc; most within 1:
 // Zimmermann et al., "Accuracy of Mathematical Functions in Single, Double,

@@ -1,9 +1,5 @@
 //===- ChangedRanges.cpp - Ranges of a changed copy of a module
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A copy is computed from its changed ops on, until what comes out is what the
 // original has.

@@ -1,9 +1,5 @@
 //===- RangeAnalysis.cpp - The range of every tensor of a module
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A walk in program order: values are defined before they are used, and bodies
 // are the business of the ops that have them (`TransferContext::walk`), so no

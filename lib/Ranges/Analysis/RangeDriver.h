@@ -1,9 +1,5 @@
 //===- RangeDriver.h - The walk behind a RangeAnalysis ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The driver that computes the ranges of a whole module (RangeAnalysis.cpp),
 // those that one argument reaches, and those that the changes of a copy reach

@@ -1,9 +1,5 @@
 //===- RangeValues.cpp - What every value of a range analysis is held to
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Whatever a transfer function says, a value is no more than its dtype, its
 // shape, its elements and relations to other values allow. Constants are

@@ -1,9 +1,5 @@
 //===- Affine.cpp - Sums in which a value cancels
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // x + z - z is x, and x - z + z - x is 0, up to the roundings on the way: a sum
 // is followed up through additions, negations, casts and factors that are

@@ -1,9 +1,5 @@
 //===- GainedRows.cpp - Products of rows behind a norm's gain
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Matches primitives: the multiplication and addition are looked for, whatever
 // computes the norm. A fused norm gives its own R by the closed bound

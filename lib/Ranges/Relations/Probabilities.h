@@ -1,9 +1,5 @@
 //===- Probabilities.h - Softmaxes of several ops --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A softmax that is written out, and logarithms of one.
 //

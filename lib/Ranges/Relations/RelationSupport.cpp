@@ -1,9 +1,5 @@
 //===- RelationSupport.cpp - Recognising related values
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Relations/RelationSupport.h"
 

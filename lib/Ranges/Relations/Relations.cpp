@@ -1,9 +1,5 @@
 //===- Relations.cpp - What related operands say of a result
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 //   x - max(x) <= 0, x - min(x) >= 0, x - max(x, y) <= 0, x - min(x, y) >= 0
 //   mean(x^2) - mean(x)^2 >= 0

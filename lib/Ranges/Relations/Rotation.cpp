@@ -1,9 +1,5 @@
 //===- Rotation.cpp - Sums that rotate pairs of values
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 //   a cos(t) + b sin(t)                 |y| <= sqrt(a^2 + b^2)
 //   x cos(t) + concat(-x2, x1) sin(t)   also ‖y‖ <= sqrt(2) ‖x‖, and ‖y‖ <= ‖x‖

@@ -1,9 +1,5 @@
 //===- RowGradient.cpp - Gradients of rows over their norm
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Of y = x / s, s a root of a row's sum of squares, dX has the part
 //

@@ -1,9 +1,5 @@
 //===- RowQuotient.cpp - Values divided by a norm of their own rows
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 //   u / sqrt(mean(u^2) [+ eps])   |y| <= sqrt(n), ‖y‖ <= sqrt(n)
 //   u / sqrt(sum(u^2) [+ eps])    |y| <= 1, ‖y‖ <= 1

@@ -1,9 +1,5 @@
 //===- RowScale.cpp - Divisors that are a norm of rows
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // In floating point the root's operand v satisfies
 // v >= q sum(u^2) (1 - relative) - absolute, so u_i^2 / v is at most

@@ -1,9 +1,5 @@
 //===- RowScale.h - Divisors that are a norm of rows ------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_RANGES_RELATIONS_ROWSCALE_H
 #define MPOPT_LIB_RANGES_RELATIONS_ROWSCALE_H

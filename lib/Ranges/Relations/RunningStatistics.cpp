@@ -1,9 +1,5 @@
 //===- RunningStatistics.cpp - What a batch norm saw in training
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The running mean and variance of a batch normalisation are those that its
 // input had in training, channel by channel: better than moments that were

@@ -1,9 +1,5 @@
 //===- SpreadContext.cpp - Correlation of elements
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Spread/SpreadContext.h"
 

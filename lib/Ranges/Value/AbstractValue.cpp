@@ -1,9 +1,5 @@
 //===- AbstractValue.cpp - What is known of a tensor's values
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Cells, flags, the lattice and rounding. Groups are in Grouping.cpp.
 //

@@ -1,9 +1,5 @@
 //===- CellKernels.h - Vector code on the arrays of cells -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Loops without calls and without branches that depend on the numbers, compiled
 // for several instruction sets. All of them give the same bits.

@@ -1,9 +1,5 @@
 //===- CellSupport.cpp - Small arithmetic on groups of elements
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Value/CellSupport.h"
 

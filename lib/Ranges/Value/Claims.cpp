@@ -1,9 +1,5 @@
 //===- Claims.cpp - What a result says of its elements and rows
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Value/AbstractValue.h"
 

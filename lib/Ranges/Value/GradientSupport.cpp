@@ -1,9 +1,5 @@
 //===- GradientSupport.cpp - What gradient ops have in common
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Value/GradientSupport.h"
 

@@ -1,9 +1,5 @@
 //===- Grouping.cpp - Groups of a tensor through changes of its shape
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Value/AbstractValue.h"

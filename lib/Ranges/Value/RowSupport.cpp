@@ -1,9 +1,5 @@
 //===- RowSupport.cpp - Cells of ops that work on whole rows
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Value/RowSupport.h"
 

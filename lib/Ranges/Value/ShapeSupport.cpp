@@ -1,9 +1,5 @@
 //===- ShapeSupport.cpp - Abstract values under changes of shape
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Value/ShapeSupport.h"
 #include "mpopt/Dialect/CheckedDim.h"

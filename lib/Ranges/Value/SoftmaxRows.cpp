@@ -1,9 +1,5 @@
 //===- SoftmaxRows.cpp - Softmax of rows of an abstract value
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // With x_j in [l_j, h_j] an element of a softmax row lies between
 //

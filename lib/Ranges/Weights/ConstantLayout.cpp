@@ -1,9 +1,5 @@
 //===- ConstantLayout.cpp - Constants that were cut and joined
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Weights/ConstantLayout.h"
 

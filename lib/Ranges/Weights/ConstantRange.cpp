@@ -1,9 +1,5 @@
 //===- ConstantRange.cpp - What the values of a constant are
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One streaming pass, of large constants by vector code on all threads. Values
 // that the op reads as Inf or NaN set flags and count in no bound; the pass for

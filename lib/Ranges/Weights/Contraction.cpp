@@ -1,9 +1,5 @@
 //===- Contraction.cpp - Ranges of products of two unknown tensors
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Attention's Q Kᵀ and P V, and every other sum of products of two operands
 // whose axes have labels. One dot product of boxes for each group of the

@@ -1,9 +1,5 @@
 //===- ProductSupport.cpp - From sums of products to results
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Bias and alpha count as further terms of the sum: where a kernel applies them
 // in the accumulator their errors are those of further additions.

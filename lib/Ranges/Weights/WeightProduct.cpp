@@ -1,9 +1,5 @@
 //===- WeightProduct.cpp - Rows times constant weights
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Weights/WeightProduct.h"
 

@@ -1,9 +1,5 @@
 //===- WeightView.cpp - Elements of constants as numbers
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Little-endian hosts only, as the files are. Wide types are read directly;
 // 8-bit floats by a table, 4-bit elements two to a byte, low half first.

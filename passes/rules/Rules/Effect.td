@@ -1,9 +1,5 @@
 //===- Effect.td - Rules that ask what reaches the outputs ------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // No pass of its own reports them: lib/Effects/Severity.cpp does, which adds up
 // what the findings of all rules do to each output.

@@ -1,9 +1,5 @@
 //===- Optimizer.td - MP4xx: updates, reduction and losses ------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_PASSES_RULES_RULES_OPTIMIZER_TD
 #define MPOPT_PASSES_RULES_RULES_OPTIMIZER_TD

@@ -1,9 +1,5 @@
 //===- SourceStep.td - MP7xx: the training step in scripts --------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_PASSES_RULES_RULES_SOURCESTEP_TD
 #define MPOPT_PASSES_RULES_RULES_SOURCESTEP_TD

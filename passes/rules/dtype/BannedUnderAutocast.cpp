@@ -1,9 +1,5 @@
 //===- BannedUnderAutocast.cpp - MP102: what autocast refuses to run
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/DtypeSupport.h"
 #include "passes/rules/Rules.h"

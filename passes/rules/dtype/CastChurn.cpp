@@ -1,9 +1,5 @@
 //===- CastChurn.cpp - MP108: casts that cost more than they save
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Islands are the connected groups of 16-bit ops. A cast moves what it reads
 // and writes; an op inside saves, on each float tensor that it reads or writes,

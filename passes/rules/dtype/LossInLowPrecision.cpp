@@ -1,9 +1,5 @@
 //===- LossInLowPrecision.cpp - MP106: a loss in FP16 or BF16
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The loss op, or the sum or mean over what an unreduced loss gives. A loss
 // written out in primitives is not recognised.

@@ -1,9 +1,5 @@
 //===- LowPrecisionAccumulation.cpp - MP107: a long dot product in 16 bits
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A fact of shapes and target. Sums that the model writes itself are MP304's,
 // which looks at their values.

@@ -1,9 +1,5 @@
 //===- LowPrecisionStatistics.cpp - MP109: mean and variance in 16 bits
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Variances and standard deviations, also written out as a mean of squares;
 // statistics over the batch; running statistics of a BatchNorm. A mean over

@@ -1,9 +1,5 @@
 //===- ManualHalfCast.cpp - MP105: the model rounds where autocast decides
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Harmless if every user is an op that autocast would have run in 16 bits
 // anyway: then a note.

@@ -1,9 +1,5 @@
 //===- SilentUpcast.cpp - MP103: a wide operand widens what follows
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Two forms of the same fact. In the file's own dtypes (`as-is`) an op has
 // float operands of different width. After a precision policy the narrow ones

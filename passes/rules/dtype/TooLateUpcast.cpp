@@ -1,9 +1,5 @@
 //===- TooLateUpcast.cpp - MP104: widened after the digits are gone
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A cast to FP32 or FP64 whose operand is, through ops that only move elements,
 // either a cast down from such a type or the result of an op that the policy

@@ -1,9 +1,5 @@
 //===- UnsafeLowPrecisionOp.cpp - MP101: an FP32 op computes in 16 bits
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A recognised composite has one finding, at its result. Losses and statistics
 // have rules of their own. The policy's list says which ops are dangerous in

@@ -1,9 +1,5 @@
 //===- Absorption.cpp - MP302: an addend that changes nothing
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Not reported are masks, which are there to absorb the score, and epsilons:
 // an epsilon beside an ordinary divisor is lost, as it should be.

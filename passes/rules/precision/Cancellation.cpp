@@ -1,9 +1,5 @@
 //===- Cancellation.cpp - MP301: a difference of nearly equal values
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Three forms whose operands are known to be close: x - mean(x), the variance
 // as E[x^2] - E[x]^2, and (x + c) - c. 1 - p is MP306's.

@@ -1,9 +1,5 @@
 //===- DimensionImbalance.cpp - MP305: channels of very different size
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Judged by the expected size of each channel, where it arises: not again
 // behind elementwise ops, and not for constants. A quarter of the channels must

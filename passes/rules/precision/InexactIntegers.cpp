@@ -1,9 +1,5 @@
 //===- InexactIntegers.cpp - MP303: integers that a float does not hold
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Reported where the integers enter or are made (a cast, Range, CumSum, a sum
 // or product of them), not again where they are moved or read.

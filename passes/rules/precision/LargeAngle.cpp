@@ -1,9 +1,5 @@
 //===- LargeAngle.cpp - MP307: an angle too large for its dtype
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/RangeSupport.h"
 #include "passes/rules/Rules.h"

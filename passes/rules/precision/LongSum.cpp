@@ -1,9 +1,5 @@
 //===- LongSum.cpp - MP304: a sum too long for its accumulator
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Each addition is off by at most u |partial sum| (u: the format's unit
 // roundoff), so a sum of n terms is by u times the sum of the magnitudes of its

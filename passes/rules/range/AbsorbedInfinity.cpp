@@ -1,9 +1,5 @@
 //===- AbsorbedInfinity.cpp - MP212: an Inf that leaves no trace
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Only overflows that are likely or certain: what an Inf that the bounds merely
 // allow would do is no news.

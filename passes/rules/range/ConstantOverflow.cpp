@@ -1,9 +1,5 @@
 //===- ConstantOverflow.cpp - MP202: a constant becomes Inf
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One finding a constant and dtype. Infinities that the file has itself are the
 // model's intention.

@@ -1,9 +1,5 @@
 //===- ConstantUnderflow.cpp - MP203: a constant becomes 0
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One finding a constant and dtype. Epsilons that are attributes of a
 // normalisation are no constants: frameworks add them in FP32.

@@ -1,9 +1,5 @@
 //===- DivisionByZero.cpp - MP206: a divisor that may be 0
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Integer divisions are not judged: they fault instead.
 //

@@ -1,9 +1,5 @@
 //===- InvalidDomain.cpp - MP205: an argument outside the domain
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/OverflowSites.h"
 #include "mpopt/Hazards/Zeros.h"

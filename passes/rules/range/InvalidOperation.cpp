@@ -1,9 +1,5 @@
 //===- InvalidOperation.cpp - MP214: an infinity becomes NaN
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // IEEE 754 calls 0 * Inf, Inf - Inf and the like invalid operations. Judged is
 // where NaN begins (no operand may be NaN) and an infinity comes in that was

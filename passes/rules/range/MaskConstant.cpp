@@ -1,9 +1,5 @@
 //===- MaskConstant.cpp - MP208: a mask leaves the dtype
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Also a softmax of masked scores whose rows may be masked altogether: with
 // finite masks such a row is uniform, with infinite ones it is NaN.

@@ -1,9 +1,5 @@
 //===- NarrowingCast.cpp - MP213: a cast loses values
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Constants are left to MP202 and MP203.
 //

@@ -1,9 +1,5 @@
 //===- NearOverflow.cpp - MP211: a result close to overflowing its dtype
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/OverflowSites.h"
 #include "passes/rules/Rules.h"

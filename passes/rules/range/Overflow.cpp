@@ -1,9 +1,5 @@
 //===- Overflow.cpp - MP201: a result becomes Inf
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // An overflow of a more specific form is reported by that form's rule alone.
 //

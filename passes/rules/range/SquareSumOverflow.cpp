@@ -1,9 +1,5 @@
 //===- SquareSumOverflow.cpp - MP209: squares leave the dtype
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Fix/Scaling.h"
 #include "mpopt/Hazards/OverflowSites.h"

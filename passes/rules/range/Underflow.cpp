@@ -1,9 +1,5 @@
 //===- Underflow.cpp - MP204: most of a result becomes zero
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Casts between floats are MP213's. A result whose operand is reported already
 // follows from it.

@@ -1,9 +1,5 @@
 //===- DeadParameters.cpp - MP406: gradients that are exactly 0
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A gradient is followed back to the op at which it becomes 0, and from there
 // its factor to what makes that 0. Sums that cancel are known by their axes:

@@ -1,9 +1,5 @@
 //===- ExplodingGradient.cpp - MP405: gradients grow on their way
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "passes/rules/GradientRatioRule.h"
 #include "passes/rules/Rules.h"

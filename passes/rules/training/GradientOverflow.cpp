@@ -1,9 +1,5 @@
 //===- GradientOverflow.cpp - MP402: gradients become Inf
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Fix/GradientIsland.h"

@@ -1,9 +1,5 @@
 //===- LossForm.cpp - MP414: a loss that has a stable form and is not in it
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Logarithms of probabilities that the loss is made of. Sums with an epsilon
 // and clips in front of the logarithm are left out: they keep the loss finite.

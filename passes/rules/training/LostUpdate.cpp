@@ -1,9 +1,5 @@
 //===- LostUpdate.cpp - MP409: weights that do not take the update
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/DtypeSupport.h"

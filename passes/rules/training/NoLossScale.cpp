@@ -1,9 +1,5 @@
 //===- NoLossScale.cpp - MP403: no scale keeps all gradients
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Fix/GradientIsland.h"

@@ -1,9 +1,5 @@
 //===- OptimizerEpsilon.cpp - MP407: an epsilon that does not guard, or freezes
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/DtypeSupport.h"

@@ -1,9 +1,5 @@
 //===- ParallelPrecision.cpp - MP413: what a sharding policy stores in 16 bits
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"

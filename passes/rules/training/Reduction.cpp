@@ -1,10 +1,6 @@
 //===- Reduction.cpp - MP410: sums of gradients that a 16-bit buffer does not
 // hold
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/DtypeSupport.h"

@@ -1,9 +1,5 @@
 //===- Scaler.cpp - MP411: the loss scaler cannot do its work
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/LossScaling.h"

@@ -1,9 +1,5 @@
 //===- SecondMoment.cpp - MP408: a second moment that flushes or stays
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/LossScaling.h"

@@ -1,9 +1,5 @@
 //===- Activation.cpp - Decomposed GELU, SiLU, softplus and others
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 //   gelu:     0.5 x (1 + erf(x / sqrt(2)))
 //             0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))

@@ -1,9 +1,5 @@
 //===- Idioms.h - Matching decomposed composites ----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Each family looks from an op that only its idioms have (a root, an
 // exponential, an erf) up to the input and down to the result, over a bounded

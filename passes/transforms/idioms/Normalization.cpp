@@ -1,9 +1,5 @@
 //===- Normalization.cpp - Decomposed Layer-, RMS-, Instance- and GroupNorm
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 //   u = x                     (RMSNorm)    or  u = x - mean(x)
 //   s = sqrt(mean(u^2) + eps)              or  its inverse

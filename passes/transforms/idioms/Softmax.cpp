@@ -1,9 +1,5 @@
 //===- Softmax.cpp - Decomposed softmax and log-softmax
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 //   e = exp(z), z = x or x - max(x), also with a largest of at least -Inf
 //   softmax:     e / sum(e)  or  e * (1 / sum(e))

@@ -1,9 +1,5 @@
 //===- Autocast.cpp - PyTorch's autocast, op by op
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The behaviour of `torch.autocast` when an op is dispatched: listed ops get
 // their eligible operands cast (floats other than float64), the others run with

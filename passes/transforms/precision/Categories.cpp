@@ -1,9 +1,5 @@
 //===- Categories.cpp - Each op's category under a policy
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Two things stand between an op's names and its category. Names of a dimension
 // ("avg_pool3d") hold for that dimension only, and CPU autocast does treat

@@ -1,9 +1,5 @@
 //===- GraphColoring.cpp - TensorFlow's auto mixed precision
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // TensorFlow paints ops before it converts them, along the edges on which f32
 // tensors flow:

@@ -1,9 +1,5 @@
 //===- Rewriter.cpp - Applies a strategy to every op, in order
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One walk in program order: an op's operands are final when it is reached, its
 // results are inferred at once. Bodies of control flow get their arguments'

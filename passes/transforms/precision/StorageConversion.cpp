@@ -1,9 +1,5 @@
 //===- StorageConversion.cpp - Every value stored in a 16-bit format
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The arithmetic of a converted file: inputs, constants and results of nodes
 // are rounded to the low type when they are stored. Two users: the plain modes

@@ -1,9 +1,5 @@
 //===- Strategy.h - How one kind of policy treats one op --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_PASSES_TRANSFORMS_PRECISION_STRATEGY_H
 #define MPOPT_PASSES_TRANSFORMS_PRECISION_STRATEGY_H

@@ -1,6 +1,4 @@
 # test_torchscript_ops.py - Types of imported aten ops against eager PyTorch
-#
-# Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 Every expression of torchscript_op_cases.py is one of many results of a scripted

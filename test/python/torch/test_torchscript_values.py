@@ -1,6 +1,4 @@
 # test_torchscript_values.py - Values of aten ops within the ranges that mpopt says
-#
-# Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 The expressions of torchscript_op_cases.py with inputs that hold one number each,

@@ -1,6 +1,4 @@
 # torchscript_layer_cases.py - Expressions of aten ops: products, layers, losses
-#
-# Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """As in torchscript_op_cases.py, by family."""
 

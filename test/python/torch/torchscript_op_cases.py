@@ -1,6 +1,4 @@
 # torchscript_op_cases.py - Expressions of aten ops, by family
-#
-# Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 Each case is one expression over the inputs of torchscript_op_inputs.py. What

@@ -1,6 +1,4 @@
 # torchscript_op_inputs.py - Inputs of the expressions of aten ops
-#
-# Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 # Name -> (dtype, shape); dtypes are torch's and MLIR's names.

@@ -1,9 +1,5 @@
 //===- CoverageTest.cpp - Which ops lack a gradient
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Over the ops that are registered: each has a gradient, ends gradients, or is
 // on the list of those that lack one. A new op that nobody thought of fails

@@ -1,9 +1,5 @@
 //===- LayoutTest.cpp - Which reshapes are views --------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Expected strides are those of torch.Tensor.view on tensors so strided.
 

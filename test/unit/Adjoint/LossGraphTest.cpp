@@ -1,9 +1,5 @@
 //===- LossGraphTest.cpp - Losses that are graphs, behind a model
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Adjoint/Loss.h"
 #include "mpopt/Dialect/MPDialect.h"

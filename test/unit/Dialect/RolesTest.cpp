@@ -1,9 +1,5 @@
 //===- RolesTest.cpp - What ops mean, without their headers
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/Roles.h"
 

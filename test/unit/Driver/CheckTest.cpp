@@ -1,9 +1,5 @@
 //===- CheckTest.cpp - Modules from text, checked in process
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Driver/CheckModule.h"
 #include "mpopt/Driver/CheckText.h"

@@ -1,9 +1,5 @@
 //===- SumsTest.cpp - Moments of sums against simulated ones
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "lib/Gradients/Sums.h"
 #include "lib/Gradients/Border.h"

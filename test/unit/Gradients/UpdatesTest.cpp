@@ -1,9 +1,5 @@
 //===- UpdatesTest.cpp - First steps and what formats keep of them
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Expected values are those of torch.optim 2.13 where a comment does not derive
 // them.

@@ -1,9 +1,5 @@
 //===- AtenGraphTest.cpp - A graph without a file or LibTorch -------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A reader of another format of PyTorch has to fill in a Graph and no more.
 //

@@ -1,9 +1,5 @@
 //===- CoreAtenTest.cpp - PyTorch's core ops have lowerings
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "../../../lib/Import/Aten/Interpreter/GraphImporter.h"
 

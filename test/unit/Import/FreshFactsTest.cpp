@@ -1,9 +1,5 @@
 //===- FreshFactsTest.cpp - Facts of ops that are no more -----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/Interfaces/FreshFacts.h"
 #include "mpopt/Dialect/MPDialect.h"

@@ -1,9 +1,5 @@
 //===- TestNode.h - ONNX nodes without a model ------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Lowerings see a node through NodeContext only, so that a test gives them one
 // made of plain values: any opset, any attribute, no file.

@@ -1,9 +1,5 @@
 //===- ConfirmTestsTest.cpp - The tests that decide findings --------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Sights.h"
 

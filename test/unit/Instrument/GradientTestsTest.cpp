@@ -1,9 +1,5 @@
 //===- GradientTestsTest.cpp - Tests on records of gradients --------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Sights.h"
 

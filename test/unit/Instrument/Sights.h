@@ -1,9 +1,5 @@
 //===- Sights.h - Records of given values, for tests ------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_TEST_UNIT_INSTRUMENT_SIGHTS_H
 #define MPOPT_TEST_UNIT_INSTRUMENT_SIGHTS_H

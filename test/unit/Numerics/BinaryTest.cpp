@@ -1,9 +1,5 @@
 //===- BinaryTest.cpp - Images under functions of several numbers
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/Binary.h"
 #include "mpopt/Numerics/Unary.h"

@@ -1,9 +1,5 @@
 //===- FloatFormatTest.cpp - The edges of every float format
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/FloatFormat.h"
 

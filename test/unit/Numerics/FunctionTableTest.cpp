@@ -1,9 +1,5 @@
 //===- FunctionTableTest.cpp - Facts of functions of one number
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Every row of the table against its own value function. That the images hold
 // what kernels compute is UnaryTest's.

@@ -1,9 +1,5 @@
 //===- IntegerTest.cpp - Images under operations on bits
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/Integer.h"
 #include "mpopt/Numerics/Binary.h"

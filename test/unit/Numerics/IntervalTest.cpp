@@ -1,9 +1,5 @@
 //===- IntervalTest.cpp - Closed intervals, rounded outward
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Directed rounding is compared with the FPU's own modes, images with samples
 // in 80-bit arithmetic: its rounding is monotone, so that a value inside the

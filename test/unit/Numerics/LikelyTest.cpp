@@ -1,9 +1,5 @@
 //===- LikelyTest.cpp - Expected ranges of numbers
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Estimates against samples: moments within some percent, extremes within a
 // factor of what the draws reach.

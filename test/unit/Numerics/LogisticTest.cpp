@@ -1,9 +1,5 @@
 //===- LogisticTest.cpp - Exponentials of many numbers at once ------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/Logistic.h"
 

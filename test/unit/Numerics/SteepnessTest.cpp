@@ -1,9 +1,5 @@
 //===- SteepnessTest.cpp - How far a function carries an error
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Variants.h"
 

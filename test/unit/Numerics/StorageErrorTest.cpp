@@ -1,9 +1,5 @@
 //===- StorageErrorTest.cpp - Errors of storage against simulated ones
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/StorageError.h"
 

@@ -1,9 +1,5 @@
 //===- UnaryTest.cpp - Images under functions of one number
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Soundness: every function, four formats, random boxes; the samples go through
 // kernels as they are written in practice, in f32 with a final rounding and in

@@ -1,9 +1,5 @@
 //===- Variants.h - Functions with numbers to try them with -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_TEST_UNIT_NUMERICS_VARIANTS_H
 #define MPOPT_TEST_UNIT_NUMERICS_VARIANTS_H

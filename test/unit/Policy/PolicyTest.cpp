@@ -1,9 +1,5 @@
 //===- PolicyTest.cpp - Policy tables: built in and of a user
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Policy/Policy.h"
 

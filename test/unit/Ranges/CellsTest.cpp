@@ -1,9 +1,5 @@
 //===- CellsTest.cpp - The numbers of groups, and the code on them --------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Value/Cells.h"
 

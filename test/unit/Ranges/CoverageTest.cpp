@@ -1,9 +1,5 @@
 //===- CoverageTest.cpp - Which ops have no transfer function
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Over the ops that are registered: a new op without a transfer function fails
 // here, as does an entry of the list that has gained one. At most 5 % of the

@@ -1,9 +1,5 @@
 //===- ShapedWeightsTest.cpp - Weights that training has shaped
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Weights/ProductSupport.h"
 

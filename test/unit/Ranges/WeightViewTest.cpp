@@ -1,9 +1,5 @@
 //===- WeightViewTest.cpp - Elements of constants as numbers
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/FloatFormat.h"
 #include "mpopt/Ranges/Value/TransferContext.h"

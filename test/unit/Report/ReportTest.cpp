@@ -1,9 +1,5 @@
 //===- ReportTest.cpp - Folding and rendering of findings
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Report/Report.h"
 #include "mpopt/Report/Fold.h"

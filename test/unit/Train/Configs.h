@@ -1,9 +1,5 @@
 //===- Configs.h - Reading of configurations in tests -----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_TEST_UNIT_TRAIN_CONFIGS_H
 #define MPOPT_TEST_UNIT_TRAIN_CONFIGS_H

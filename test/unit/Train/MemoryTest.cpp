@@ -1,9 +1,5 @@
 //===- MemoryTest.cpp - What each worker holds and sends ------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Train/Memory.h"
 

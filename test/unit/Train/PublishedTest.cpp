@@ -1,9 +1,5 @@
 //===- PublishedTest.cpp - Configurations as they are published ===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Keys and values of configurations that models and examples were published
 // with: each is read without a needless warning, and as the framework reads it.

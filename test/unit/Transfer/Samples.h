@@ -1,9 +1,5 @@
 //===- Samples.h - Random ranges and values of a format ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_TEST_UNIT_TRANSFER_SAMPLES_H
 #define MPOPT_TEST_UNIT_TRANSFER_SAMPLES_H

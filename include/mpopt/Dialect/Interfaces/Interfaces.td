@@ -1,9 +1,5 @@
 //===- Interfaces.td - What every mp op can be asked ------------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DIALECT_INTERFACES_INTERFACES_TD
 #define MPOPT_DIALECT_INTERFACES_INTERFACES_TD

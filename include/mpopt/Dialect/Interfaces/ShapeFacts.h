@@ -1,9 +1,5 @@
 //===- ShapeFacts.h - Known elements of small integer tensors ---*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Exported graphs compute shapes with ops (Shape, Gather, Concat, Reshape). To
 // infer the shapes that they compute, the elements of small integer tensors are

@@ -1,9 +1,5 @@
 //===- ControlFlowOps.td - Branches, loops and their yield -*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DIALECT_OPS_CONTROLFLOWOPS_TD
 #define MPOPT_DIALECT_OPS_CONTROLFLOWOPS_TD

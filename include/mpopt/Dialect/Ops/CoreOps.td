@@ -1,9 +1,5 @@
 //===- CoreOps.td - Constants, casts and ops without a lowering -*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DIALECT_OPS_COREOPS_TD
 #define MPOPT_DIALECT_OPS_COREOPS_TD

@@ -1,9 +1,5 @@
 //===- CreateOps.td - Shapes as values and new tensors -----------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The part of the Shape family that reads shapes and makes tensors of them.
 // ShapeOps.td includes it.

@@ -1,9 +1,5 @@
 //===- GradientOps.td - Gradients of composites ------------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Vector-Jacobian products of ops that a framework differentiates by a kernel of
 // its own, so that they are never a chain of small ops here either. Those that

@@ -1,9 +1,5 @@
 //===- ImageOps.td - Blocks, windows and resampling --------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The part of the Shape family that is about images. ShapeOps.td includes it.
 //

@@ -1,9 +1,5 @@
 //===- ShapeOps.td - Shape changes and data movement -------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A parameter that is constant in nearly every model is an attribute, and an
 // optional operand `dynamic_<name>` where the model computes it: one of the two

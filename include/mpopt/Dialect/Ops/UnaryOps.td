@@ -1,9 +1,5 @@
 //===- UnaryOps.td - Elementwise functions -----------------------*- tablegen -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The part of the Elementwise family that has one operand. ElementwiseOps.td
 // includes it. Importers find the functions of one number by the names that

@@ -1,9 +1,5 @@
 //===- AtenImport.h - A graph of aten ops to mp IR --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_IMPORT_ATEN_ATENIMPORT_H
 #define MPOPT_IMPORT_ATEN_ATENIMPORT_H

@@ -1,9 +1,5 @@
 //===- Graph.h - A method of aten ops as plain data -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A reader of a format of PyTorch fills in a Graph, and the importer
 // (AtenImport.h) makes mp IR of it. Standard library only: a reader that links

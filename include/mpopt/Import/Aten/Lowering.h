@@ -1,9 +1,5 @@
 //===- Lowering.h - One aten node to mp ops ---------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The interface that lib/Import/Aten/Lowering/<Family>.cpp is written against.
 // It shows no LibTorch: those files include MLIR only.

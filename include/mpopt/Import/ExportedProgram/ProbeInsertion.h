@@ -1,9 +1,5 @@
 //===- ProbeInsertion.h - Probes in an exported program ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Nodes `torch.ops.mpopt.probe` in the JSON of a .pt2 archive, each right
 // behind the node whose result it looks at: later changes in place are not what

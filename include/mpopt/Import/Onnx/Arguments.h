@@ -1,9 +1,5 @@
 //===- Arguments.h - Reading a node's inputs and parameters -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Helpers of the lowerings of ops that move data.
 //

@@ -1,9 +1,5 @@
 //===- Lowering.h - One ONNX node to mp ops ---------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The interface for lib/Import/Onnx/Lowering/<Family>.cpp. It shows no
 // protobuf: those files include MLIR only, and compile without exceptions.

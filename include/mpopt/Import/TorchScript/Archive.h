@@ -1,9 +1,5 @@
 //===- Archive.h - Whether an archive may be given to LibTorch --*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // An archive is data from strangers. LibTorch's loader runs `__setstate__`
 // methods in its interpreter, resolves the globals of pickles and recurses into

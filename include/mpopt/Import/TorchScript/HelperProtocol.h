@@ -1,9 +1,5 @@
 //===- HelperProtocol.h - Messages of mpopt and its helper ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // mpopt-import-torchscript writes bytecode to the file that it is told, with
 // counts and warnings as attributes of the module, or one line of JSON an error

@@ -1,9 +1,5 @@
 //===- PlacedProbe.h - A probe in a TorchScript graph -----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Standard library only: the code that inserts probes knows LibTorch and no
 // MLIR.

@@ -1,9 +1,5 @@
 //===- ProbeInsertion.h - Probes in a TorchScript method --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_IMPORT_TORCHSCRIPT_PROBEINSERTION_H
 #define MPOPT_IMPORT_TORCHSCRIPT_PROBEINSERTION_H

@@ -1,9 +1,5 @@
 //===- ProbeWriter.h - Writes a method with probes --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Shows no LibTorch header. Only mpopt-import-torchscript links what is behind.
 //

@@ -1,9 +1,5 @@
 //===- Reader.h - A TorchScript archive to a Graph --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Shows no LibTorch header. Only mpopt-import-torchscript links what is behind.
 //

@@ -1,9 +1,5 @@
 //===- ChangedModule.h - A copy in which some ops differ --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Trials of fixes change a copy of a module whose ranges are known. Ranges are
 // the expensive part of an analysis, so those that the changes do not reach are

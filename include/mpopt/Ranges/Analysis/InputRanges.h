@@ -1,9 +1,5 @@
 //===- InputRanges.h - What is taken for granted about inputs ---*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_RANGES_ANALYSIS_INPUTRANGES_H
 #define MPOPT_RANGES_ANALYSIS_INPUTRANGES_H

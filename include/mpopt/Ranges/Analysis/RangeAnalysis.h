@@ -1,9 +1,5 @@
 //===- RangeAnalysis.h - The range of every tensor of a module --*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One forward walk that asks each op's RangeOpInterface. An analysis of the
 // module that rules share: `getAnalysis<RangeAnalysis>()`.

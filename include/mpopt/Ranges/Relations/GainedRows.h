@@ -1,9 +1,5 @@
 //===- GainedRows.h - Products of rows behind a norm's gain -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Rows behind a normalisation are x = g y + b with ‖y‖ <= R. A product with
 // weights is then at most |w b| + ‖w g‖ R, feature by feature; by the norm of x

@@ -1,9 +1,5 @@
 //===- RelationSupport.h - Recognising related values -----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_RANGES_RELATIONS_RELATIONSUPPORT_H
 #define MPOPT_RANGES_RELATIONS_RELATIONSUPPORT_H

@@ -1,9 +1,5 @@
 //===- Relations.h - What related operands say of a result ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A transfer function takes its operands as independent. Where they are
 // computed from the same value the result is often far narrower: x - max(x) is

@@ -1,9 +1,5 @@
 //===- Spread.h - How a tensor's elements vary together ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Mean and variance of single elements, which AbstractValue has, do not give
 // the size of a sum over positions: terms of one sample are alike. A spread is

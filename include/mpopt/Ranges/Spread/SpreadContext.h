@@ -1,9 +1,5 @@
 //===- SpreadContext.h - Context of a spread function -----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A TransferContext that knows how elements vary together. The range analysis
 // calls spread functions after the transfer function of an op in the forward

@@ -1,9 +1,5 @@
 //===- SpreadInterface.h - Correlation of elements --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_RANGES_SPREAD_SPREADINTERFACE_H
 #define MPOPT_RANGES_SPREAD_SPREADINTERFACE_H

@@ -1,9 +1,5 @@
 //===- AbstractValue.h - What is known of a tensor's values -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Both tiers of the range analysis for one tensor, independent of the IR.
 //

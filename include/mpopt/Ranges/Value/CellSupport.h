@@ -1,9 +1,5 @@
 //===- CellSupport.h - Small arithmetic on groups of elements ---*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Helpers for the transfer functions of several families. A tensor of unknown
 // size is taken to have at least one element; where an error term needs an

@@ -1,9 +1,5 @@
 //===- Cells.h - The numbers of a tensor's groups, in arrays ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A `Cell` is what is known of one group of elements: six numbers. `Cells` has
 // those of all groups of a tensor, an array for each field, so that vector code

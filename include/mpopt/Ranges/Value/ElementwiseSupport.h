@@ -1,9 +1,5 @@
 //===- ElementwiseSupport.h - Functions of one element each -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Makes a transfer function of tensors from a function of numbers: groups are
 // broadcast and paired, the function is applied to each pair, flags are joined.

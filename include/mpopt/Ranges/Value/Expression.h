@@ -1,9 +1,5 @@
 //===- Expression.h - Values that depend on one number ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Activations that exporters write out, x sigmoid(x) or x (1 + erf(x / c)) / 2,
 // are products of values that depend on each other. As functions of x they are

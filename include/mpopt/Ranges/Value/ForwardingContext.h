@@ -1,9 +1,5 @@
 //===- ForwardingContext.h - Contexts beside another ------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Walks that give values of their own read constants, shapes and the target
 // where the range analysis has them.

@@ -1,9 +1,5 @@
 //===- FunctionOf.h - The function of one number that an op is --*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_RANGES_VALUE_FUNCTIONOF_H
 #define MPOPT_RANGES_VALUE_FUNCTIONOF_H

@@ -1,9 +1,5 @@
 //===- GradientSupport.h - What gradient ops have in common -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Bounds of the ops of GradientOps.td as numbers (Number.h): each is one bound
 // for the whole tensor. Their likely tier is unknown: an estimate of gradients

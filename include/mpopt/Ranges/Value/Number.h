@@ -1,9 +1,5 @@
 //===- Number.h - Formulas over both tiers ----------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A tensor as one number, for composite ops (losses, gradients, optimisers)
 // whose kernels evaluate a formula step by step: each step is rounded in the

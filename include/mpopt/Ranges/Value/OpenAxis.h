@@ -1,9 +1,5 @@
 //===- OpenAxis.h - The size of an axis of unknown size ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_RANGES_VALUE_OPENAXIS_H
 #define MPOPT_RANGES_VALUE_OPENAXIS_H

@@ -1,9 +1,5 @@
 //===- RowSupport.h - Cells of ops that work on whole rows ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Helpers for normalisations, softmax, attention and recurrent cells.
 //

@@ -1,9 +1,5 @@
 //===- ShapeSupport.h - Abstract values under changes of shape --*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_RANGES_VALUE_SHAPESUPPORT_H
 #define MPOPT_RANGES_VALUE_SHAPESUPPORT_H

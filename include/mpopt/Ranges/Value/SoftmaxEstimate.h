@@ -1,9 +1,5 @@
 //===- SoftmaxEstimate.h - Expected values of softmax rows ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Estimates ln sum_j e^x_j of n random logits. With a small variance v the mean
 // of e^x decides, and the result is ln n + v / 2 above the mean; once the

@@ -1,9 +1,5 @@
 //===- SoftmaxRows.h - Softmax of rows of an abstract value -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The mathematics that softmax ops share, without an op. Shapes are those of
 // the tensor; the result has the groups of the operand.

@@ -1,9 +1,5 @@
 //===- TrainedStatistics.h - Statistics beside an estimate ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A model's running statistics tell of the inputs that it was trained on, with
 // the weights that it had then. Estimates of channels are compared with them to

@@ -1,9 +1,5 @@
 //===- TransferContext.h - What a transfer function works with --*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A transfer function, in full:
 //

@@ -1,9 +1,5 @@
 //===- ConstantLayout.h - Constants that were cut and joined ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_RANGES_WEIGHTS_CONSTANTLAYOUT_H
 #define MPOPT_RANGES_WEIGHTS_CONSTANTLAYOUT_H

@@ -1,9 +1,5 @@
 //===- ConstantRange.h - What the values of a constant are ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_RANGES_WEIGHTS_CONSTANTRANGE_H
 #define MPOPT_RANGES_WEIGHTS_CONSTANTRANGE_H

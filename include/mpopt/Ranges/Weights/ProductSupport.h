@@ -1,9 +1,5 @@
 //===- ProductSupport.h - From sums of products to results ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Helpers for matrix products and convolutions: weights as the kernels read
 // them, operands as their inputs, and the result that a sum of products gives

@@ -1,9 +1,5 @@
 //===- WeightProduct.h - Rows times constant weights ------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The weights' bytes are streamed once, which gives for each output channel
 // centre and radius, the norm of its weights and the moments under

@@ -1,9 +1,5 @@
 //===- Cuda.h - Probes of tensors on a CUDA device -----------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Plain C, exported by libmpopt_cuda.so, which is built where nvcc is.
 // Observing a tensor is one kernel launch on the caller's stream: no copy and

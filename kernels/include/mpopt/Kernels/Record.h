@@ -1,9 +1,5 @@
 //===- Record.h - What one probe saw: the statistics record --------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Plain C. One fixed-size record a probe, the same in memory, in a file and on
 // a device. Two records of one probe merge in any order to the same bits: the

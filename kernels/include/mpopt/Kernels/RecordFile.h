@@ -1,9 +1,5 @@
 //===- RecordFile.h - The .mprec file ------------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A header, then one extent a probe in the order in which probes first ran:
 //

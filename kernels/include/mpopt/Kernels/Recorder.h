@@ -1,9 +1,5 @@
 //===- Recorder.h - Collects the records of a process in a file ----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Plain C, exported by libmpopt_record.so, which the op libraries of all
 // runtimes and the Python package share: so one process has one recorder for

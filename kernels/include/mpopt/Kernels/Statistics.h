@@ -1,9 +1,5 @@
 //===- Statistics.h - Statistics of one tensor on the CPU ----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Plain C. One pass over a tensor in memory. The result does not depend on the
 // number of threads or on the instruction set, sums included.

@@ -1,9 +1,5 @@
 //===- TorchOps.h - The probe ops of PyTorch -----------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One list for the op library and for the program that puts probes into
 // graphs. Every op is registered with conservative alias analysis: an op

@@ -1,9 +1,5 @@
 //===- Loops.cpp - Gradients of loops and scans
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The loop runs again and keeps what each iteration began with. A scan then
 // goes over that from the last iteration to the first: it computes the

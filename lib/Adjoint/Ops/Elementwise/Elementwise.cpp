@@ -1,9 +1,5 @@
 //===- Elementwise.cpp - Gradients of arithmetic on several operands
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // `give` sums what was broadcast. Formulas of PyTorch's derivatives.yaml.
 //

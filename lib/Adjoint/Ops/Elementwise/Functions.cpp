@@ -1,9 +1,5 @@
 //===- Functions.cpp - Gradients of functions of one number
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Each formula is the one of PyTorch's derivatives.yaml, in its order of
 // operations, so that what overflows there overflows here.

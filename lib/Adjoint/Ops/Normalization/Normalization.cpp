@@ -1,9 +1,5 @@
 //===- Normalization.cpp - Gradients of normalisations
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "lib/Adjoint/Ops/Families.h"
 

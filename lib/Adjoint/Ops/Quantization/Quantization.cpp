@@ -1,9 +1,5 @@
 //===- Quantization.cpp - Gradients of quantised tensors
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "lib/Adjoint/Ops/Families.h"
 

@@ -1,9 +1,5 @@
 //===- Reduction.cpp - Gradients of reductions, scans and selections
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "lib/Adjoint/Ops/Families.h"
 

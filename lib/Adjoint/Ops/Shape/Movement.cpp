@@ -1,9 +1,5 @@
 //===- Movement.cpp - Gradients of reordering, images and interpolation
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "lib/Adjoint/Ops/Families.h"
 

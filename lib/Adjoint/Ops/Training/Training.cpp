@@ -1,9 +1,5 @@
 //===- Training.cpp - Gradients of what a training step adds
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "lib/Adjoint/Ops/Families.h"
 

@@ -1,9 +1,5 @@
 //===- Autocast.cpp - with torch.autocast(...): ---------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A scripted region is an object of a class whose name ends in `autocast`, its
 // fields set by the inlined constructor, between prim::Enter and prim::Exit.

@@ -1,9 +1,5 @@
 //===- Constants.cpp - Literals, parameters and buffers -------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A tensor that lies row-major in the archive is a reference to its bytes. One
 // whose memory is permuted (a transposed weight) is such a reference followed

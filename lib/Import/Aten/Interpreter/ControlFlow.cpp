@@ -1,9 +1,5 @@
 //===- ControlFlow.cpp - Bodies of branches and loops
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A body is imported from the state before it, into a region of its own, and
 // its changes are rolled back: the op that gets the region says what follows.

@@ -1,9 +1,5 @@
 //===- ControlFlow.h - Bodies of branches and loops -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_ATEN_INTERPRETER_CONTROLFLOW_H
 #define MPOPT_LIB_IMPORT_ATEN_INTERPRETER_CONTROLFLOW_H

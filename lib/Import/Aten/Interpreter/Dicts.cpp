@@ -1,9 +1,5 @@
 //===- Dicts.cpp - Methods of dictionaries --------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A dictionary is a collection of keys and values in turn.
 //

@@ -1,9 +1,5 @@
 //===- Evaluation.cpp - Runs the nodes that are no tensor ops -------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The first input decides which table is asked: a list, a dictionary, a tensor
 // or a number. Nodes of prim:: are tried as such first, and never become ops.

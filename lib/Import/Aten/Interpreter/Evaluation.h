@@ -1,9 +1,5 @@
 //===- Evaluation.h - Runs the nodes that are no tensor ops -----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A program mixes tensor ops with Python's containers, numbers and questions
 // about tensors. Each such op has a handler, a small function in a table by the

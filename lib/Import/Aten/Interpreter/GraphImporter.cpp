@@ -1,9 +1,5 @@
 //===- GraphImporter.cpp - A graph of aten ops to an mp module ------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The function: inputs, body, outputs.
 //

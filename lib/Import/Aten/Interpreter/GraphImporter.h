@@ -1,9 +1,5 @@
 //===- GraphImporter.h - A graph of aten ops to an mp module ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The parts of the importer, one file each: GraphImporter.cpp (function,
 // inputs, outputs), NodeImport.cpp (one node), If.cpp, Loop.cpp,

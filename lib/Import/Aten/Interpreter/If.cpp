@@ -1,9 +1,5 @@
 //===- If.cpp - prim::If
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A branch whose condition is known is imported in place; one that only raises
 // is taken not to run. Otherwise both bodies are imported, each from the state

@@ -1,9 +1,5 @@
 //===- Inputs.cpp - The arguments of a method -----------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Each tensor becomes an input of its own: members of a tuple, of a list of
 // known length, and of a dictionary whose keys are known.

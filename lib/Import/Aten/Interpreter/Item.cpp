@@ -1,9 +1,5 @@
 //===- Item.cpp - The value of a graph while it is imported ---------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Item.h"
 

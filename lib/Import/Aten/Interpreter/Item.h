@@ -1,9 +1,5 @@
 //===- Item.h - The value of a graph while it is imported -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A graph mixes tensors with Python's scalars, lists and objects, and
 // changes tensors, lists and attributes in place. mp has values only. So the

@@ -1,9 +1,5 @@
 //===- Lists.cpp - Methods of lists and tuples ----------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A list is shared by all that refer to it, so what changes it touches it
 // first. Where the change is not known, nothing is known of the list any more.

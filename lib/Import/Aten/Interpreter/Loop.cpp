@@ -1,9 +1,5 @@
 //===- Loop.cpp - prim::Loop
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A loop becomes mp.loop (LoopOp.h) if it changes tensors and attributes only.
 // One that changes more (it appends to a list) is unrolled if its trip count is

@@ -1,9 +1,5 @@
 //===- LoopOp.h - A loop that becomes mp.loop -------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The types that a loop carries and the variables that it changes are not known
 // before its body was imported: the body is imported on trial until both are

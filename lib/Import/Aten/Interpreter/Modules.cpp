@@ -1,9 +1,5 @@
 //===- Modules.cpp - Constants, and attributes of objects -----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The attributes of modules are known by their path (GraphImporter::attribute);
 // those of other objects are a list of names and values.

@@ -1,9 +1,5 @@
 //===- NodeContext.cpp - One aten node to mp ops --------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The parts of NodeContext that need no graph: dtypes, constants, promotion.
 //

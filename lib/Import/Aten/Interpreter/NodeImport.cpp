@@ -1,9 +1,5 @@
 //===- NodeImport.cpp - One node of a graph -------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A node is tried in turn as one that the interpreter runs (Evaluation.h) and
 // as a tensor op with a lowering. All others become opaque ops.

@@ -1,9 +1,5 @@
 //===- NodeLowering.h - The context that lowerings see ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_ATEN_INTERPRETER_NODELOWERING_H
 #define MPOPT_LIB_IMPORT_ATEN_INTERPRETER_NODELOWERING_H

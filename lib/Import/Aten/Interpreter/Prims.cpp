@@ -1,9 +1,5 @@
 //===- Prims.cpp - prim:: nodes -------------------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Tuples, lists, regions and changes of a static type: no ops come of them.
 //

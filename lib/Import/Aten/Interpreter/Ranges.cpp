@@ -1,9 +1,5 @@
 //===- Ranges.cpp - range(start, end, step) -------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A loop over a range becomes a loop over counts: TorchScript asks how many
 // there are and which index belongs to one.

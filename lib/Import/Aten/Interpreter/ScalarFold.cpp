@@ -1,9 +1,5 @@
 //===- ScalarFold.cpp - Python's arithmetic on what is known
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "ScalarFold.h"
 

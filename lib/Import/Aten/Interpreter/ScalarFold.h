@@ -1,9 +1,5 @@
 //===- ScalarFold.h - Python's arithmetic on what is known ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // By the names of ops without their namespace. Nothing where the op is none of
 // these or the interpreter would raise.

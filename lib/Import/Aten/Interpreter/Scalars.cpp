@@ -1,9 +1,5 @@
 //===- Scalars.cpp - Python's arithmetic ----------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Numbers, strings and comparisons of what is known are computed here
 // (ScalarFold.h). Integers and booleans that depend on an open dim become

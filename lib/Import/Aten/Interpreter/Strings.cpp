@@ -1,9 +1,5 @@
 //===- Strings.cpp - Methods of strings and devices -----------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The text of a message matters to its reader only; here it matters whether a
 // string is known.

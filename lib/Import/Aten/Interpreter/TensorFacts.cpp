@@ -1,9 +1,5 @@
 //===- TensorFacts.cpp - Questions of a program about a tensor ------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A program asks for rank, sizes, dtype and device. An answer that is not known
 // becomes an op where there is one (a dim), else an unknown number.

@@ -1,9 +1,5 @@
 //===- Activation.cpp - Activations and softmax, from aten ----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Not covered: rrelu while training (a random slope).
 //

@@ -1,9 +1,5 @@
 //===- Attention.cpp - Attention, from aten -------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Dropout of the weights becomes dropout of the values: what it does to the
 // range of their sums is the same (a weight that is dropped leaves 0 of its

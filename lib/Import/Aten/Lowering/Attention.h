@@ -1,9 +1,5 @@
 //===- Attention.h - mp.attention in its plain form -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_ATEN_LOWERING_ATTENTION_H
 #define MPOPT_LIB_IMPORT_ATEN_LOWERING_ATTENTION_H

@@ -1,9 +1,5 @@
 //===- Complex.cpp - Complex numbers, from aten ---------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Ops that make complex tensors of real ones, or real ones of them, and
 // products. Functions of complex numbers (exp, sqrt) have no lowering.

@@ -1,9 +1,5 @@
 //===- Complex.h - Complex tensors as pairs of real ones --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Nothing is bounded of a complex tensor, so each is an opaque op of its real
 // and its imaginary part, and ops read these two. What nobody reads whole is

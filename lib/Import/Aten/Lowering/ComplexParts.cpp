@@ -1,9 +1,5 @@
 //===- ComplexParts.cpp - One part of complex operands at a time ----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Complex.h"
 

@@ -1,9 +1,5 @@
 //===- Conversion.cpp - Changes of dtype, from aten -----------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A conversion to the dtype that a tensor has gives the tensor itself, unless a
 // copy is asked for. Devices and layouts have no counterpart.

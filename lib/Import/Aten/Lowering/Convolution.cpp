@@ -1,9 +1,5 @@
 //===- Convolution.cpp - Convolutions, from aten --------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Pads are the same at both ends, or a name: `valid` (none), `same`. An input
 // without a batch gets one of size 1.

@@ -1,9 +1,5 @@
 //===- Copies.cpp - The same elements, shared, copied or overwritten ------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "ShapeValues.h"
 #include "Subfamilies.h"

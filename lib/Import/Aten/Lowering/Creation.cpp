@@ -1,9 +1,5 @@
 //===- Creation.cpp - New tensors -----------------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The dtype is the argument's, else the one of the tensor that it is like, else
 // what the numbers say: floats are f32, PyTorch's default. Memory that is not

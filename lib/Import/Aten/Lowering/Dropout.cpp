@@ -1,9 +1,5 @@
 //===- Dropout.cpp - Dropout, from aten -----------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Out of training dropout gives its input itself. Dropout of whole channels
 // (feature_dropout) is mp.dropout, too: the same elements in other places.

@@ -1,9 +1,5 @@
 //===- Elementwise.cpp - Elementwise arithmetic, from aten ----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Ops that are one mp op once their operands have PyTorch's common dtype.
 // Not covered, left to mp.opaque: special functions that mp has no op for

@@ -1,9 +1,5 @@
 //===- ElementwiseComposites.cpp - Elementwise ops of several steps -------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Ops that mp has no op of their own for, in the steps that PyTorch computes
 // them in (aten/src/ATen/native: BinaryOps.cpp, UnaryOps.cpp,

@@ -1,9 +1,5 @@
 //===- Embedding.cpp - Rows of tables -------------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A bag is the sum, mean or maximum of the rows from its offset to the next. If
 // the offsets are known and equally far apart, as for a matrix of indices, that

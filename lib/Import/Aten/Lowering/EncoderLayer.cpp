@@ -1,9 +1,5 @@
 //===- EncoderLayer.cpp - PyTorch's fast path for transformers ------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The ops that nn.MultiheadAttention and nn.TransformerEncoderLayer call in
 // inference: whole layers as one op, decomposed here. Masks are true where

@@ -1,9 +1,5 @@
 //===- Indexing.cpp - Reading by index ------------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Advanced indexing follows NumPy: the indices broadcast against each other;
 // their dims take the place of the indexed ones if those are next to each

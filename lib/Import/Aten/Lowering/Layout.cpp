@@ -1,9 +1,5 @@
 //===- Layout.cpp - The same elements in another order --------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Dims in another order are views; reversed and rolled tensors and triangles
 // are new ones.

@@ -1,9 +1,5 @@
 //===- Linear.cpp - Matrix products, from aten ----------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Convolutions are in Convolution.cpp. Not covered: decompositions and solvers,
 // kron, conv_tbc.

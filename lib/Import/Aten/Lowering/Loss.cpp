@@ -1,9 +1,5 @@
 //===- Loss.cpp - Losses, from aten ---------------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Losses that PyTorch writes in Python (gaussian_nll_loss,
 // multilabel_soft_margin_loss) arrive as their steps. Not covered: the inner

@@ -1,9 +1,5 @@
 //===- Normalization.cpp - Normalisation, from aten -----------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // PyTorch's momentum is the weight of the new statistics, mp's that of the old
 // ones. Not covered: instance_norm that updates running statistics.

@@ -1,9 +1,5 @@
 //===- Norms.cpp - Norms of vectors and matrices, from aten ---------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Not covered: norms of matrices that need singular values (nuclear, 2, -2).
 //

@@ -1,10 +1,6 @@
 //===- Operands.cpp - Operands, constants and arguments of ops
 //-------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Operands.h"
 

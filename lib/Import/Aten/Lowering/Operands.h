@@ -1,9 +1,5 @@
 //===- Operands.h - Operands, constants and arguments of ops ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Operands in their common dtype, constants and attributes in the forms that
 // several families need. A null value means that this form of the op has no

@@ -1,9 +1,5 @@
 //===- Quantized.cpp - Quantisation ---------------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A quantised tensor carries its scale and zero point with it, through views
 // and through ops that know nothing of them. It stands here for the numbers

@@ -1,9 +1,5 @@
 //===- Random.cpp - Random values, from aten ------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Generators are not looked at. Not covered: cauchy, geometric, poisson,
 // binomial.

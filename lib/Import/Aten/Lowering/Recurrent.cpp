@@ -1,9 +1,5 @@
 //===- Recurrent.cpp - Recurrent networks ---------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One mp op a layer. PyTorch's weights are a flat list (layer by layer, forward
 // then backward: W_ih, W_hh and with biases b_ih, b_hh), its gates in another

@@ -1,9 +1,5 @@
 //===- Reduction.cpp - Reductions, from aten ------------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // With a `dtype` the input is cast first and the sum runs in it. Without one,
 // sums and products of integers are i64. Norms are in Norms.cpp, what selects

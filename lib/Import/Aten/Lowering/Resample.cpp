@@ -1,9 +1,5 @@
 //===- Resample.cpp - Resizing and sampling of images, from aten ----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // `interpolate` is one op in a scripted model (`aten::__interpolate`) and an
 // `upsample_*` in a traced one. Sizes are the spatial dims'. Not covered:

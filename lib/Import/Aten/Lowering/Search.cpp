@@ -1,9 +1,5 @@
 //===- Search.cpp - Positions in sorted lists, distinct elements ----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A position in a sorted list is the number of its elements that are below.
 //

@@ -1,9 +1,5 @@
 //===- Selection.cpp - Extremes, sorting and scans, from aten -------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Not covered: mode, nanmedian, cummax, cummin, logcumsumexp.
 //

@@ -1,9 +1,5 @@
 //===- Shape.cpp - The same elements under another shape ------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // view, reshape, flatten, squeeze, expand and their kin: all views. Copies are
 // in Copies.cpp, parts of a tensor in Slicing.cpp, other orders in Layout.cpp,

@@ -1,9 +1,5 @@
 //===- ShapeValues.h - Shapes as values, rearrangements ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Dims and shapes as tensors, and the ops that move elements about.
 //

@@ -1,9 +1,5 @@
 //===- Signal.cpp - Windows and Fourier transforms, from aten -------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // mp.stft and mp.dft have real and imaginary part in a last dim; PyTorch gives
 // a complex tensor, or such pairs from stft(return_complex=False). Not covered:

@@ -1,9 +1,5 @@
 //===- Slicing.cpp - Slices, positions and diagonals of a tensor ----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Slices, single positions, diagonals and lists of parts: views, each of which
 // can be written back.

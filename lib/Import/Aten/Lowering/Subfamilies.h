@@ -1,9 +1,5 @@
 //===- Subfamilies.h - Files that share a family ----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The file of a family (Aten/Lowering.h) registers the lowerings of these.
 //

@@ -1,9 +1,5 @@
 //===- ViewSteps.cpp - Views and what writing to them changes -------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A write to a slice is the concatenation of what is before it, the new part
 // and what is after it. Where that does not do (steps, places computed at run

@@ -1,9 +1,5 @@
 //===- ViewSteps.h - Views that can be written back -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A view is made of steps from its base, each with a way back.
 //

@@ -1,9 +1,5 @@
 //===- Attention.cpp - Attention and rotary embeddings, from ONNX ---------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The ops of com.microsoft come with the projection's bias, packed operands and
 // masks in several forms; all become mp.attention with the pieces as operands.

@@ -1,9 +1,5 @@
 //===- Features.cpp - Feature transforms and linear models, from ONNX -----===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The ops of ai.onnx.ml that compute on numbers. Not covered: maps (ZipMap,
 // CastMap, DictVectorizer), strings, support vector machines, Normalizer by the

@@ -1,9 +1,5 @@
 //===- Inputs.h - Lowerings of nodes that must have inputs ------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Ops outside ONNX's own domain have no schema that the checker could hold a
 // node against: one with too few inputs comes as far as its lowering.

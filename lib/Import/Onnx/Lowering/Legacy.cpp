@@ -1,9 +1,5 @@
 //===- Legacy.cpp - Experimental ops of early opsets, from ONNX -----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The standard dropped these before opset 9 and its library has no schema of
 // them, but ONNX Runtime still runs all but FC, and exports of CNTK, CoreML and

@@ -1,9 +1,5 @@
 //===- Optimizers.cpp - Optimiser steps, from ONNX ------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Nodes that update many weights become one op a weight. Outputs that an
 // optimiser has besides weights and states: the step count, whether it was

@@ -1,9 +1,5 @@
 //===- Optimizers.h - Optimiser steps, from ONNX ----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_IMPORT_ONNX_LOWERING_OPTIMIZERS_H
 #define MPOPT_IMPORT_ONNX_LOWERING_OPTIMIZERS_H

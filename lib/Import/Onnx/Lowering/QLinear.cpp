@@ -1,9 +1,5 @@
 //===- QLinear.cpp - Ops on quantised tensors, from ONNX ------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Lowerings of the QLinear ops, which dequantise, compute and quantise: lowered
 // to these three, with transposes around an op whose channels come last. Scales

@@ -1,9 +1,5 @@
 //===- QLinear.h - Ops on quantised tensors, from ONNX ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_IMPORT_ONNX_LOWERING_QLINEAR_H
 #define MPOPT_IMPORT_ONNX_LOWERING_QLINEAR_H

@@ -1,9 +1,5 @@
 //===- Recurrent.cpp - Recurrent networks, from ONNX ----------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // DynamicQuantizeLSTM of com.microsoft is an LSTM of dequantised weights. Its
 // kernel also quantises the input and each state to eight bits, by scales of

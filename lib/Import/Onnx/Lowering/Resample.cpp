@@ -1,9 +1,5 @@
 //===- Resample.cpp - Resizing and sampling of images, from ONNX ----------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Import/Onnx/Arguments.h"
 

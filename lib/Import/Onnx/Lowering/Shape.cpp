@@ -1,9 +1,5 @@
 //===- Shape.cpp - Shape changes and data movement, from ONNX -------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Resampling is in Resample.cpp.
 //

@@ -1,9 +1,5 @@
 //===- Signal.cpp - Windows, Fourier and image transforms, from ONNX ------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Import/Onnx/Arguments.h"
 

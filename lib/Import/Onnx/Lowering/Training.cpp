@@ -1,10 +1,6 @@
 //===- Training.cpp - Gradients and loss scaling, from ONNX
 //-----------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 // Gradients as ONNX Runtime's training graphs have them, in com.microsoft or,
 // from some exporters, in the default domain. Optimisers are in Optimizers.cpp.

@@ -1,9 +1,5 @@
 //===- Trees.cpp - Ensembles of trees and label tables, from ONNX ---------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Which leaf an input reaches, and which entry of a table it finds, is not
 // followed: an opaque op stands for the choice. What can come of it is: a score

@@ -1,9 +1,5 @@
 //===- Window.h - Window attributes of an ONNX node -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Convolutions and pools spell their windows alike. Read once: defaults become
 // empty lists, and `auto_pad` becomes pads where the dims are known.

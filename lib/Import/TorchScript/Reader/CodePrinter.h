@@ -1,9 +1,5 @@
 //===- CodePrinter.h - The code of a module, as archives hold it ---------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_TORCHSCRIPT_READER_CODEPRINTER_H
 #define MPOPT_LIB_IMPORT_TORCHSCRIPT_READER_CODEPRINTER_H

@@ -1,9 +1,5 @@
 //===- GraphReader.cpp - JIT graphs to plain data -------------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Submodules are known while reading, so that fetching one needs no node; what
 // is fetched from them is named by its path. Attributes that are no module stay

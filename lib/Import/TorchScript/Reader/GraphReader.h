@@ -1,9 +1,5 @@
 //===- GraphReader.h - JIT graphs to plain data -----------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The parts of the reader; LibTorch's types stay in this folder.
 //

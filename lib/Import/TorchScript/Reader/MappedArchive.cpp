@@ -1,9 +1,5 @@
 //===- MappedArchive.cpp - An archive whose weights stay in the file ------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "MappedArchive.h"
 

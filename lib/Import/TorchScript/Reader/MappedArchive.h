@@ -1,9 +1,5 @@
 //===- MappedArchive.h - An archive whose weights stay in the file -*- C++ -*-//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // LibTorch copies every record into memory of its own. This adapter maps the
 // file, leaves out the copy of large weight records (the allocated pages are

@@ -1,9 +1,5 @@
 //===- ParameterProbes.cpp - Probes on gradients of parameters ------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The gradient of a parameter is looked at where the parameter enters an op.
 // Ops that are on autocast's 16-bit list cast it themselves, behind any probe:

@@ -1,9 +1,5 @@
 //===- ParameterProbes.h - Probes on gradients of parameters ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_IMPORT_TORCHSCRIPT_READER_PARAMETERPROBES_H
 #define MPOPT_LIB_IMPORT_TORCHSCRIPT_READER_PARAMETERPROBES_H

@@ -1,9 +1,5 @@
 //===- ProbeInserter.cpp - Probe nodes in a JIT graph ---------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A probe comes right after what makes its value: later changes in place are
 // not what the value's name means. Values in loops that the importer unrolled

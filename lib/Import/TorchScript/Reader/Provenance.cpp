@@ -1,9 +1,5 @@
 //===- Provenance.cpp - Lines and scopes of JIT nodes ---------------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A scripted node has a source range, and one for every call that it was
 // inlined through. A traced one has the Python stack at its creation as the

@@ -1,9 +1,5 @@
 //===- UnknownOps.cpp - Ops of libraries that are not there ---------------===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The complaint names the op and shows the call:
 //

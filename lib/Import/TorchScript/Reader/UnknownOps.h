@@ -1,9 +1,5 @@
 //===- UnknownOps.h - Ops of libraries that are not there -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // An archive's code may call ops of extensions (torchvision, torch_scatter),
 // which a program loads before the archive. Nothing is run here, so that it is

@@ -1,9 +1,5 @@
 //===- Activation.cpp - Ranges of functions of one number
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The unary ops of all families: the facts of their functions are rows of
 // Numerics/FunctionTable.h, found by the op's mnemonic. Softmax and its kin,

@@ -1,9 +1,5 @@
 //===- Softmax.cpp - Ranges of softmax and its kin
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The rows' mathematics is in Ranges/Value/SoftmaxRows.h; here is what an op
 // says of its axes and masks.

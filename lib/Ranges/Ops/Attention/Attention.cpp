@@ -1,9 +1,5 @@
 //===- Attention.cpp - Ranges of fused attention
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A score is at most ‖q‖ ‖k‖ in magnitude, whatever D is; softmax makes the
 // result a convex combination of the values' rows, so it lies in their hull and

@@ -1,9 +1,5 @@
 //===- AttentionGradient.cpp - Ranges of gradients of fused attention
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Of Y = P v and P = softmax(S): dV = P^T dY, dP = dY v^T and
 // dS = P (dP - sum(P dP)). Rows of P add up to 1, so that with dP in an

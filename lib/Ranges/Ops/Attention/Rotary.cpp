@@ -1,9 +1,5 @@
 //===- Rotary.cpp - Ranges of rotary embedding
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Pairs of features are turned: an element grows by sqrt(2) at most, and a row
 // keeps its length.

@@ -1,9 +1,5 @@
 //===- ControlFlow.cpp - Ranges through branches and loops
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Branches join. A loop's body is walked with what its arguments may be, until
 // that holds what the body gives back: exactly, iteration by iteration, if it

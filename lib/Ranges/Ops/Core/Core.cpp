@@ -1,9 +1,5 @@
 //===- Core.cpp - Ranges of casts and identities
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Constants are summarised by the driver. `mp.opaque` has no function: its
 // results are unknown, and it is counted.

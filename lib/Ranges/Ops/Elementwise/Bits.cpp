@@ -1,9 +1,5 @@
 //===- Bits.cpp - Ranges of bit operations
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
 

@@ -1,9 +1,5 @@
 //===- Comparison.cpp - Ranges of comparisons and of logic
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Ops with boolean results: comparisons, predicates, and, or, not.
 //

@@ -1,9 +1,5 @@
 //===- Comparison.h - Which op compares how ---------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_RANGES_OPS_ELEMENTWISE_COMPARISON_H
 #define MPOPT_LIB_RANGES_OPS_ELEMENTWISE_COMPARISON_H

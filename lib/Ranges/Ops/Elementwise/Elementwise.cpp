@@ -1,9 +1,5 @@
 //===- Elementwise.cpp - Ranges of elementwise arithmetic
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Two and three operands. The functions of one are in Activation.cpp.
 //

@@ -1,9 +1,5 @@
 //===- Fused.cpp - Ranges of fused arithmetic
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Three operands in one op: addcmul, addcdiv, lerp.
 //

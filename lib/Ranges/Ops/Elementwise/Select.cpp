@@ -1,9 +1,5 @@
 //===- Select.cpp - Ranges of choices
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A condition refines what it guards: in where(x > 0, x, 1) the chosen x is
 // positive. Seen where the branch is the compared value itself.

@@ -1,9 +1,5 @@
 //===- Convolution.cpp - Ranges of convolutions
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // With constant filters by the streaming kernels: per element of small maps
 // whose positions are distinguished, else per channel. Padding's zeros take

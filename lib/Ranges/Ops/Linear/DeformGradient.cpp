@@ -1,9 +1,5 @@
 //===- DeformGradient.cpp - Ranges of gradients of deformed convolutions
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // y[m, p] = sum over taps and channels of w x(p + offset) mask: samples are
 // means of up to four elements, or of zeros beyond the edge.

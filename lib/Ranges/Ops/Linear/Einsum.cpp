@@ -1,9 +1,5 @@
 //===- Einsum.cpp - Ranges of sums of products by labels
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Two operands are a contraction, with row norms and convex rows as attention
 // has them; one is a contraction with ones. More operands are products of

@@ -1,9 +1,5 @@
 //===- Linear.cpp - Ranges of matrix products
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // With a constant operand: WeightProduct.h. Without: Contraction.cpp.
 // Convolutions are in Convolution.cpp.

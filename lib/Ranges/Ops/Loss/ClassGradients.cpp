@@ -1,9 +1,5 @@
 //===- ClassGradients.cpp - Ranges of gradients of losses over classes
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // dL (p - q) of softmax probabilities p and a target q: with R the width of the
 // scores, p is between 1 / (1 + (C - 1) e^R) and 1 / (1 + (C - 1) e^-R).

@@ -1,9 +1,5 @@
 //===- ClassLoss.cpp - Ranges of losses over classes
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // -log softmax(x)[t] is between 0 and max(x) - min(x) + log C: its kernels
 // subtract the largest score first.

@@ -1,9 +1,5 @@
 //===- Distance.cpp - Ranges of distances and of renorm
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Formulas are PyTorch's, step by step.
 //

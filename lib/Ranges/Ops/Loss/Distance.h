@@ -1,9 +1,5 @@
 //===- Distance.h - Distances between two tensors' rows ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_RANGES_OPS_LOSS_DISTANCE_H
 #define MPOPT_LIB_RANGES_OPS_LOSS_DISTANCE_H

@@ -1,9 +1,5 @@
 //===- DistanceGradients.cpp - Ranges of gradients of distances
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The slope of a p-norm by one of its elements, sign(d) |d|^(p-1) / norm^(p-1),
 // is at most 1 in magnitude for p >= 1. For orders other than 1, 2 and infinity

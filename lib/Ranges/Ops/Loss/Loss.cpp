@@ -1,9 +1,5 @@
 //===- Loss.cpp - Ranges of losses of two tensors
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Formulas are PyTorch's, step by step. Losses over classes are in
 // ClassLoss.cpp.

@@ -1,9 +1,5 @@
 //===- LossGradients.cpp - Ranges of gradients of losses of two tensors
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The slope of one element's loss times dL, which a mean divides. Formulas are
 // those of PyTorch's kernels; losses that are several ops there keep each step

@@ -1,9 +1,5 @@
 //===- BatchNorm.cpp - Ranges of batch normalisation
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // At inference an affine map of each channel,
 // (x - mean) / sqrt(variance + eps) * scale + bias; kernels also compute

@@ -1,9 +1,5 @@
 //===- NormGradients.cpp - Ranges of gradients of normalisations
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // dX = r (h - mean(h) - n mean(h n)) with h = scale dY, over rows of N
 // elements: rows of n have a root mean square of 1, so that |n_i| <= sqrt(N)

@@ -1,9 +1,5 @@
 //===- Normalization.cpp - Ranges of layer, group and other norms
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Norms over rows of the input, by the closed bounds of Standardize.h; batch
 // statistics are in BatchNorm.cpp, norms of vectors in VectorNorm.cpp.

@@ -1,9 +1,5 @@
 //===- Standardize.h - Bounds of (x - mean) / deviation ---------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Rows of n numbers x with u_i = x_i - mean(x) (or x_i itself) become
 // y_i = u_i / sqrt(mean(u^2) + eps), so that |y_i| <= sqrt(n - 1) (sqrt(n)) and

@@ -1,9 +1,5 @@
 //===- VectorNorm.cpp - Ranges of L2 and local response normalisation
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Norms without parameters. MeanVarianceNormalization is defined by
 // E[x^2] - E[x]^2, whose error D = O(n u max(x)^2) may eat the variance v:

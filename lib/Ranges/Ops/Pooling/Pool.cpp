@@ -1,9 +1,5 @@
 //===- Pool.cpp - What lies in the windows of a pool
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Pool.h"
 

@@ -1,9 +1,5 @@
 //===- Pool.h - What lies in the windows of a pool --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Windows lie within channels: groups of leading axes stay, and those of
 // spatial axes become windows where all is known (PoolWindows.h).

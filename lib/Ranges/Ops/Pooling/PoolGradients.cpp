@@ -1,9 +1,5 @@
 //===- PoolGradients.cpp - Ranges of gradients of pools and regions
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // An element gets at most dY of each window, or of each bin of a region, that
 // it is in: weights of samples are not negative and add up to 1.

@@ -1,9 +1,5 @@
 //===- PoolWindows.cpp - A pool's windows over kept axes
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "PoolWindows.h"
 

@@ -1,9 +1,5 @@
 //===- PoolWindows.h - A pool's windows over kept axes ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Where the elements along an axis are distinguished, so are the windows that
 // slide over it. Pools reduce one axis after another: the maximum of maxima,

@@ -1,9 +1,5 @@
 //===- Pooling.cpp - Ranges of pooling ops
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A mean stays within the hull of its window but for the errors of the sum and
 // of the division; padding that counts is a part of it. Windows that lie in the

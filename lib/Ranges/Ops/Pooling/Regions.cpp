@@ -1,9 +1,5 @@
 //===- Regions.cpp - Ranges of unpooling and of regions of interest
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Ops whose results are elements of the input at other positions, or zero.
 //

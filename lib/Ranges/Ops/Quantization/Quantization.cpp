@@ -1,9 +1,5 @@
 //===- Quantization.cpp - Ranges of quantised numbers
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Scales and zero points along an axis meet the groups of their channel; those
 // of blocks count as a whole.

@@ -1,9 +1,5 @@
 //===- GRU.cpp - Ranges of GRU cells
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The state is a convex combination of the state before and of a candidate,
 // which is what its activation can give: [-1, 1] for tanh.

@@ -1,9 +1,5 @@
 //===- LSTM.cpp - Ranges of LSTM cells
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Gates are what their activation can give: [0, 1] for a sigmoid, [-1, 1] for
 // tanh. So a cell grows by 1 a step at most:

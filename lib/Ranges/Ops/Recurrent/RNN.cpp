@@ -1,9 +1,5 @@
 //===- RNN.cpp - Ranges of plain recurrent cells
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The state is an activation of W x + R h + b. Where the activation is bounded
 // so is the state; else (relu) it is followed step by step, unit by unit where

@@ -1,9 +1,5 @@
 //===- RecurrentActivations.cpp - Activations of gates, by name
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The default activations of ONNX, and what exporters write besides (Keras'
 // hard_sigmoid). Of a cell with another one nothing is known.

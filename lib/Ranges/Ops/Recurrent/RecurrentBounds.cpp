@@ -1,9 +1,5 @@
 //===- RecurrentBounds.cpp - Bounds of the units of a plain recurrence
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A bound of the largest state by the largest row, step by step, grows as
 // ||R||^t does. Told apart, most units stay far below it: a row's signs meet

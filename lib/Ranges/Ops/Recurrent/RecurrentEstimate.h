@@ -1,9 +1,5 @@
 //===- RecurrentEstimate.h - Expected states of recurrent cells -*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Mean and variance of each unit's state, step by step with the actual weights:
 // trained biases and weights give every unit a mean of its own, and a layer

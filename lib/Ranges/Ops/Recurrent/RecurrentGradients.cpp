@@ -1,9 +1,5 @@
 //===- RecurrentGradients.cpp - Ranges of gradients of recurrent cells
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Backward in time with magnitudes only: what arrives at a state is at most
 // that of the result, and of the gates of the step behind it through the

@@ -1,9 +1,5 @@
 //===- RecurrentSupport.cpp - What recurrent cells have in common
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The likely tier of a sequence follows the moments of each unit
 // (RecurrentEstimate.h); where weights are not known, second moments for some

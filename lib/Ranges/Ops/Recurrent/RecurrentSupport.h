@@ -1,9 +1,5 @@
 //===- RecurrentSupport.h - What recurrent cells have in common -*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A cell reads an input and its state before, through gates, each an activation
 // of W x + R h + b. RNN.cpp, LSTM.cpp and GRU.cpp say what it makes of its

@@ -1,9 +1,5 @@
 //===- Reduction.cpp - Ranges of reductions
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The ops, by what becomes of a row of each (ReductionFunctions.h).
 //

@@ -1,9 +1,5 @@
 //===- ReductionExtremes.cpp - The largest of a row, and its truth
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "ReductionFunctions.h"
 

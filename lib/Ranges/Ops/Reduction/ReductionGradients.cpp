@@ -1,9 +1,5 @@
 //===- ReductionGradients.cpp - Ranges of gradients of norms and products
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The slope of a norm by an element is at most 1 in magnitude; that of a
 // product is the product of the others, which PyTorch computes as the whole one

@@ -1,9 +1,5 @@
 //===- ReductionNorms.cpp - Norms and variances: sums of powers
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Intermediates count: the sum of squares of an l2 norm overflows where its
 // root does not, and then the result is Inf (a flag), though its bound is

@@ -1,9 +1,5 @@
 //===- ReductionRows.cpp - The rows that a reduction runs over
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/Infinity.h"
 

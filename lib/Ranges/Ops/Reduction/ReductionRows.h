@@ -1,9 +1,5 @@
 //===- ReductionRows.h - The rows that a reduction runs over ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A reduction sees, for each group of its result, rows of elements: so many of
 // this group of its input, so many of that. ReductionFunctions.h has what

@@ -1,9 +1,5 @@
 //===- ReductionSums.cpp - Sums and means of a row, and their logarithms
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Elements are independent in the likely tier.
 //

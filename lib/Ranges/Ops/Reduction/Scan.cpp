@@ -1,9 +1,5 @@
 //===- Scan.cpp - Ranges of running sums and products
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The scanned axis is merged: an element is a sum of 1 to n others.
 //

@@ -1,9 +1,5 @@
 //===- Sorting.cpp - Ranges of positions, sorted and selected elements
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
 #include "mpopt/Ranges/Value/CellSupport.h"

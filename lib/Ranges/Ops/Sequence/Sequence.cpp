@@ -1,9 +1,5 @@
 //===- Sequence.cpp - Ranges of lists, optionals, strings and images
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A list has one value: what holds of each of its elements.
 //

@@ -1,9 +1,5 @@
 //===- Create.cpp - Ranges of tensors that are made
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Shapes as values, and ops whose elements come from attributes, counters and
 // comparisons. The elements of integer results that shape arithmetic follows

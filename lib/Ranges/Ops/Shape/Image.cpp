@@ -1,9 +1,5 @@
 //===- Image.cpp - Ranges of blocks, windows and resampled images
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Interpolation takes weights that sum to 1: convex ones (linear), or ones with
 // a bounded sum of magnitudes (cubic). The likely tier keeps the operand's

@@ -1,9 +1,5 @@
 //===- SampleGradients.cpp - Ranges of gradients of pads and samples
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Linear maps run backward: an element gets dY of each place that was made of
 // it, times a weight of at most 1.

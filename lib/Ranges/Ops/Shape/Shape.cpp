@@ -1,9 +1,5 @@
 //===- Shape.cpp - Ranges through changes of shape
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Ops that put the same elements elsewhere. Those that make elements (fill,
 // range, one_hot) are in Create.cpp.

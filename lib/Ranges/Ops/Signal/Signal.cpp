@@ -1,9 +1,5 @@
 //===- Signal.cpp - Ranges of windows and Fourier transforms
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // |X[k]| <= sum |x[n]|, reached by a constant (bin 0) and by a tone. A random
 // signal of n samples has n times its variance in each bin.

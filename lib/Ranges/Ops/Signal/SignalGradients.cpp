@@ -1,9 +1,5 @@
 //===- SignalGradients.cpp - Ranges of gradients of Fourier transforms
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The transposed transforms: each sample gets all bins of a frame times a
 // cosine and a sine, whose squares add up to 1.

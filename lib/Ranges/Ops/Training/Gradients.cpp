@@ -1,9 +1,5 @@
 //===- Gradients.cpp - Ranges of gradients of functions
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The slope of a function times what arrives. Gradients of other ops are in the
 // families of those.

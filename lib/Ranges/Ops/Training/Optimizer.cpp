@@ -1,9 +1,5 @@
 //===- Optimizer.cpp - Ranges of optimiser steps and loss scaling
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // One step. A step that is left out (an overflow under loss scaling) keeps
 // weights and states.

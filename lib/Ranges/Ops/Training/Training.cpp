@@ -1,9 +1,5 @@
 //===- Training.cpp - Ranges of written-out gradients
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Simple bounds of whole tensors. Optimisers are in Optimizer.cpp.
 //

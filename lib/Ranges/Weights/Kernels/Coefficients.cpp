@@ -1,9 +1,5 @@
 //===- Coefficients.cpp - The inputs of a product as coefficients
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "LinearPass.h"
 

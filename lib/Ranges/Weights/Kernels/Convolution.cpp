@@ -1,9 +1,5 @@
 //===- Convolution.cpp - Ranges of a convolution with known weights
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // A convolution is a product with its weights as a matrix per group, unless it
 // matters which taps are summed. It does in a transposed convolution, where no

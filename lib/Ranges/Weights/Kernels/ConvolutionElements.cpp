@@ -1,9 +1,5 @@
 //===- ConvolutionElements.cpp - Ranges of each element of a convolution
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Sums in double, term by term; their error is bounded as in Linear.cpp.
 //

@@ -1,9 +1,5 @@
 //===- HeavyTerms.cpp - Sums that a few terms decide
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Only the weights of the inputs that stand out are read again, so this costs
 // next to nothing beside the pass over all of them.

@@ -1,9 +1,5 @@
 //===- Linear.cpp - Ranges of a product with known weights
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // How the pass' own rounding errors are bounded. Sums are over terms t = w q
 // with coefficients q that are exact by definition: what rounding a centre to

@@ -1,9 +1,5 @@
 //===- LinearPass.cpp - The pass over the weights of a product
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Cuts the weights into tasks for the threads and tasks into blocks, which are
 // summed where they lie or, where something is to be done to each weight first,

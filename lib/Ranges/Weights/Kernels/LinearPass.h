@@ -1,9 +1,5 @@
 //===- LinearPass.h - The pass over the weights of a product ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The inputs as coefficients, and the sums of weights times coefficients; what
 // they prove is Linear.cpp's.

@@ -1,9 +1,5 @@
 //===- Losses.cpp - A second look at elements that are lost
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "Losses.h"
 

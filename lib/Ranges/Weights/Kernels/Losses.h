@@ -1,9 +1,5 @@
 //===- Losses.h - A second look at elements that are lost -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The pass counts; which elements they are is looked up afterwards, at few: in
 // the block of the first one, and at the head of each channel that may be lost.

@@ -1,9 +1,5 @@
 //===- OperatorNorm.cpp - A Gram bound of the operator norm
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // For the Gram matrix G of W's shorter side, sigma_max(W)^2 = lambda_max(G). A
 // few steps of Lanczos estimate it from below; t slightly above it is an upper

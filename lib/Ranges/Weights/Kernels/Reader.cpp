@@ -1,9 +1,5 @@
 //===- Reader.cpp - Weights decoded into tiles
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The common dtypes go through the vector loops; 64-bit ones, wide integers and
 // 4-bit types, whose tensors are small or rare, one by one. Integers past 2^53

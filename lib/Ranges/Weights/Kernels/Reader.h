@@ -1,9 +1,5 @@
 //===- Reader.h - Weights decoded into tiles --------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_RANGES_WEIGHTS_KERNELS_READER_H
 #define MPOPT_LIB_RANGES_WEIGHTS_KERNELS_READER_H

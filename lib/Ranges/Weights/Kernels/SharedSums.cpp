@@ -1,9 +1,5 @@
 //===- SharedSums.cpp - Passes over weights that were made before
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // y = W x is in C +- R for x in c +- r. A box c' +- r' with |c' - c| + r' <= t
 // r for every element lies in c +- t r, whose image is in C +- t R: R has the

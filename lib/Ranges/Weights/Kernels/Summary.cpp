@@ -1,9 +1,5 @@
 //===- Summary.cpp - One pass over a weight
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Blocks are looked at where they lie or, where something is to be done to each
 // weight first, in a tile; once by loops that gather everything.

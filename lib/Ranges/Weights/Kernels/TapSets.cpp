@@ -1,9 +1,5 @@
 //===- TapSets.cpp - Which taps lie inside the input
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Per axis a set is a bit mask; the kernel's sets are the product of the axes'.
 //

@@ -1,9 +1,5 @@
 //===- TapSets.h - Which taps lie inside the input --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_RANGES_WEIGHTS_KERNELS_TAPSETS_H
 #define MPOPT_LIB_RANGES_WEIGHTS_KERNELS_TAPSETS_H

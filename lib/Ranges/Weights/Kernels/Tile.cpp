@@ -1,9 +1,5 @@
 //===- Tile.cpp - The inner loops, for each instruction set
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The templates of the other headers are inlined into one function per
 // instruction set and vector length.

@@ -1,9 +1,5 @@
 //===- Tile.h - The inner loops of the range kernels ------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Weights are decoded into a tile that stays in the cache, then summed from
 // there: one set of sums for all dtypes. No LLVM headers here, so that the unit

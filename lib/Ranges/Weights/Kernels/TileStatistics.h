@@ -1,9 +1,5 @@
 //===- TileStatistics.h - Statistics of rows and columns --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_LIB_RANGES_WEIGHTS_KERNELS_TILESTATISTICS_H
 #define MPOPT_LIB_RANGES_WEIGHTS_KERNELS_TILESTATISTICS_H

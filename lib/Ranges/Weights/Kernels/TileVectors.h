@@ -1,9 +1,5 @@
 //===- TileVectors.h - Vectors of a tile's elements -------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Sums are kept in the lanes of explicit vectors, because no compiler reorders
 // floating additions by itself. What is in these headers is for Tile.cpp alone,

@@ -1,9 +1,5 @@
 //===- ConvolutionTest.cpp - Ranges of a convolution with known weights
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // By brute force: every output element from every input element, written as the
 // ONNX operators define Conv (gather) and ConvTranspose (scatter).

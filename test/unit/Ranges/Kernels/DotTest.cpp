@@ -1,9 +1,5 @@
 //===- DotTest.cpp - Ranges of a product of two unknown rows
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Weights/Kernels/Dot.h"
 #include "mpopt/Numerics/Accumulation.h"

@@ -1,9 +1,5 @@
 //===- LinearTest.cpp - Ranges of a product with known weights
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Weights/Kernels/Linear.h"
 #include "mpopt/Numerics/Accumulation.h"

@@ -1,9 +1,5 @@
 //===- Samples.h - Random weights and boxes for kernel tests ----*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_TEST_UNIT_RANGES_KERNELS_SAMPLES_H
 #define MPOPT_TEST_UNIT_RANGES_KERNELS_SAMPLES_H

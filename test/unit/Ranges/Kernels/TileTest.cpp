@@ -1,9 +1,5 @@
 //===- TileTest.cpp - The inner loops of every instruction set
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The other tests see the best loops of the host only; here each set does what
 // the first, portable one does.

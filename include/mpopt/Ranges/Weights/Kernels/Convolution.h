@@ -1,9 +1,5 @@
 //===- Convolution.h - Ranges of a convolution with known weights *- C++ -*-==//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Bounds and estimates per output channel, from those per input channel; or per
 // element of small maps. The taps that lie inside the input differ between

@@ -1,9 +1,5 @@
 //===- Dot.h - Ranges of a product of two unknown rows ----------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // Dot products sum_k a_k b_k of which neither side is a constant, as in
 // attention.

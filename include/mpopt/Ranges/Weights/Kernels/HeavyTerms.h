@@ -1,9 +1,5 @@
 //===- HeavyTerms.h - Sums that a few terms decide --------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The extremes of y_n = sum_k w_kn x_k are k sigma from the mean if many terms
 // take part. A few features that are far larger than the rest (as in trained

@@ -1,9 +1,5 @@
 //===- Linear.h - Ranges of a product with known weights --------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // y_n = sum_k x_k w_kn for every x in a box |x_k - c_k| <= r_k, and for random
 // independent x_k. One streaming pass over the weights gives every sum that

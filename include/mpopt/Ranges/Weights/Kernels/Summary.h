@@ -1,9 +1,5 @@
 //===- Summary.h - One pass over a weight -----------------------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The elements of a weight, whatever they are multiplied with: range and
 // moments of its rows or columns, and how many of them a narrower format loses.

@@ -1,9 +1,5 @@
 //===- Weights.h - Weights as the range kernels read them -------*- C++ -*-===//
-//
-// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
 //
 // The bytes are those of the file: row-major, little-endian, of any alignment.
 //
