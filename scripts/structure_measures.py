@@ -114,7 +114,7 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
     "constants without a comment": (None, _constants),
 }
 LIMITS = {
-    "lines of lib and include": 139500,
+    "lines of lib and include": 139300,
     "lines of hazards, effects, keep and fix": 12600,
     "dispatch sites in 1,000 lines of effects": 26,
     "op walkers": 2,

@@ -14,7 +14,6 @@
 #include "lib/Driver/DescribeTraining.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Effects/GradientErrors.h"
-#include "mpopt/Effects/OutputBounds.h"
 #include "mpopt/Effects/Severity.h"
 #include "mpopt/Fix/FixTrial.h"
 #include "mpopt/Gradients/LossScale.h"
@@ -183,7 +182,6 @@ static const RuleInfo *findEffectRule(ArrayRef<const RuleInfo *> rules) {
 
 void ModuleCheck::judgeByEffect() {
   effects.emplace(module, analyses, entries);
-  boundErrors(module, ranges(), *effects);
   mpopt::judgeByEffect(module, *effects, entries);
   if (const RuleInfo *rule = findEffectRule(selected))
     reportOutputErrors(module, *effects, ranges(), *rule, entries);

@@ -204,8 +204,6 @@ mpopt::describeEffects(ModuleOp module, const OutputEffects &effects,
     EffectReport &report = reports.emplace_back();
     report.output = output.name;
     report.error = errorOf(output);
-    report.bound = output.bound.value_or(NAN);
-    report.absoluteBound = output.absoluteBound.value_or(NAN);
     report.unknown = output.unknown;
     report.rms = output.nonFinite ? kInfinity : output.rms.value_or(NAN);
     for (const AssumedSize &assumed : output.sizes)

@@ -235,8 +235,9 @@ static void writeEffects(OStream &json, llvm::ArrayRef<EffectReport> effects) {
         json.attribute("expected_rms", jsonNumber(effect.rms));
         if (!effect.unknown.empty())
           attribute(json, "unknown", effect.unknown);
-        json.attribute("bound", jsonNumber(effect.bound));
-        json.attribute("absolute_bound", jsonNumber(effect.absoluteBound));
+        // Scripts read these keys; no analysis bounds errors yet.
+        json.attribute("bound", nullptr);
+        json.attribute("absolute_bound", nullptr);
         if (!effect.sizes.empty())
           json.attributeObject("assumed_dims", [&] {
             for (const auto &[dim, size] : effect.sizes)

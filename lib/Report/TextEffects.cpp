@@ -40,8 +40,6 @@ static std::string describeEffect(const EffectReport &effect,
   std::string text = (precision + " is expected to move ").str() + who;
   text += effect.error >= 1 ? std::string(" by more than its largest value")
                             : " by " + getPercent(effect.error);
-  if (!std::isnan(effect.bound))
-    text += " (" + getPercent(effect.bound) + " at most)";
   std::vector<std::string> sizes;
   for (const auto &[dim, size] : effect.sizes)
     if (size != 1)

@@ -44,9 +44,6 @@ struct OutputEffect {
   std::string unknown;
   /// The most that `error`, or the error by some tensors, can be.
   double limit = kInfinity;
-  /// Sound bounds of the largest error: of the largest magnitude, and in the
-  /// output's own units. Nothing where there is none (OutputBounds.h).
-  std::optional<double> bound, absoluteBound;
   /// It is expected to become Inf or NaN.
   bool nonFinite = false;
   /// The square of the part of `error` that each tensor's own storage causes;

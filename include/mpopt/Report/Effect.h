@@ -33,10 +33,6 @@ struct EffectReport {
   double error = 0, rms = 0;
   /// Why they are not known: a clause that ends a sentence; may be empty.
   std::string unknown;
-  /// What `error` cannot exceed, and the largest error itself, in the output's
-  /// own units; NaN where there is no such bound.
-  double bound = std::numeric_limits<double>::quiet_NaN();
-  double absoluteBound = std::numeric_limits<double>::quiet_NaN();
   /// The tensors that cause most, each with its share of the squared error.
   struct Tensor {
     std::string tensor;
