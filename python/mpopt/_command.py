@@ -69,6 +69,8 @@ def argument(name: str):
     except (TypeError, ValueError, AttributeError, LookupError, OverflowError, OSError) as error:
         lines = str(error).splitlines()
         raise Error(f"{name}: {lines[0] if lines else type(error).__name__}") from error
+    except RecursionError as error:
+        raise Error(f"{name}: is nested too deep") from error
 
 
 def text(name: str, value) -> str:

@@ -45,7 +45,7 @@ READERS = {
 HASHES = ("hash of a ledger",)
 DATA = {
     "empty": b"", "truncated": b'{"schema": "mpopt-probes/1", "probes": [', "list": b"[1, 2]", "number": b"1", "text": b'"a"', "null": b"null",
-    "not UTF-8": b'{"schema": "\xff"}', "nested": b"[" * 100_000, "NaN": b'{"schema": NaN, "probes": [], "assumptions": []}',
+    "not UTF-8": b'{"schema": "\xff"}', "nested": b"[" * 100_000, "nested setting": b"a = " + b"[" * 100_000, "NaN": b'{"schema": NaN, "probes": [], "assumptions": []}',
     "digits": b'{"schema": ' + b"1" * 5000 + b"}", "zero bytes": b"\0" * 4096, "zip": b"PK\3\4" + b"\0" * 100,
     "wrong types": b'{"schema": "mpopt-probes/1", "probes": {"a": 1}, "assumptions": 3, "report": [], "ops": 1, "unprobed": 1}',
     "wrong members": b'{"schema": "mpopt-probes/1", "probes": [{"id": [], "role": {}, "tensor": []}], "assumptions": [{"input": [], "lo": {}}], '
