@@ -94,10 +94,11 @@ static void spreadCumSum(mp::CumSumOp op, SpreadContext &ctx) {
                 (n + 1) / 3 * rest + (n + 1) * (3 * n + 2) / 12 * term.common,
                 (n + 1) / 2 * rest + (n + 1) * (2 * n + 1) / 6 * term.common};
     all = all + sum;
-    // The longest sum reaches farthest.
+    // From the first term to the longest sum.
     Moments last{n * term.mean, 0, n * rest + n * n * term.common};
-    cells::setLikely(cell,
-                     SpreadContext::normalCell(last, std::max(draws / n, 1.0)));
+    Cell longest = SpreadContext::normalCell(last, std::max(draws / n, 1.0));
+    cell.likelyLo = std::min(cell.likelyLo, longest.likelyLo);
+    cell.likelyHi = std::max(cell.likelyHi, longest.likelyHi);
     cell.mean = sum.mean;
     cell.variance = sum.variance();
   }
