@@ -23,7 +23,7 @@ check-format:
 
 docs: build
 	@scripts/generate-docs
-	@scripts/generate-output-page build/bin/mpopt ../shared/models/onnx
+	@scripts/generate-output-page build/bin/mpopt $${MPOPT_MODELS:-../shared/models}/onnx
 	@eval "$$(scripts/setup --docs)" && "$$MPOPT_DOCS_VENV/bin/python" scripts/build-site
 	@echo "docs: build/site/index.html"
 

@@ -40,8 +40,6 @@ static std::optional<std::vector<Cell>> getFeatures(Value value, uint64_t count,
   return std::vector<Cell>(known.cells().begin(), known.cells().end());
 }
 
-namespace {} // namespace
-
 /// True if rows are along the last axis alone.
 static bool isLastAxis(Value input, int64_t axis) {
   int64_t rank = TransferContext::rankOf(input);

@@ -13,7 +13,7 @@ BUILD = Path(os.environ.get("MPOPT_BUILD", ROOT / "build")).resolve()
 BIN = BUILD / "bin"
 MPOPT = BIN / "mpopt"
 # Models of other projects, where they are, and zoos that ../shared/zoo/make_zoo.py made.
-SHARED = ROOT.parent / "shared" / "models"
+SHARED = Path(os.environ.get("MPOPT_MODELS", ROOT.parent / "shared" / "models"))
 ZOOS = [Path(folder) for folder in os.environ.get("MPOPT_ZOO", "").split(":") if folder]
 LLVM = Path(os.environ.get("LLVM_ROOT", "/usr/lib/llvm-22"))
 

@@ -4,7 +4,7 @@
 #include "mpopt/Numerics/Binary.h"
 #include "mpopt/Numerics/Unary.h"
 
-#include "test/unit/Transfer/Samples.h"
+#include "test/unit/Numerics/Samples.h"
 
 #include "gtest/gtest.h"
 

@@ -4,7 +4,7 @@
 #include "mpopt/Numerics/FloatRange.h"
 #include "mpopt/Numerics/Accumulation.h"
 
-#include "test/unit/Transfer/Samples.h"
+#include "test/unit/Numerics/Samples.h"
 
 #include "gtest/gtest.h"
 

@@ -9,7 +9,7 @@
 
 #include "Variants.h"
 
-#include "test/unit/Transfer/Samples.h"
+#include "test/unit/Numerics/Samples.h"
 
 #include "gtest/gtest.h"
 

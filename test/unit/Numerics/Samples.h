@@ -1,8 +1,8 @@
 //===- Samples.h - Random ranges and values of a format ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_TEST_UNIT_TRANSFER_SAMPLES_H
-#define MPOPT_TEST_UNIT_TRANSFER_SAMPLES_H
+#ifndef MPOPT_TEST_UNIT_NUMERICS_SAMPLES_H
+#define MPOPT_TEST_UNIT_NUMERICS_SAMPLES_H
 
 #include "mpopt/Numerics/FloatRange.h"
 
@@ -135,4 +135,4 @@ struct Soft {
 
 } // namespace mpopt
 
-#endif // MPOPT_TEST_UNIT_TRANSFER_SAMPLES_H
+#endif // MPOPT_TEST_UNIT_NUMERICS_SAMPLES_H
