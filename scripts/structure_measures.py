@@ -114,8 +114,8 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
     "constants without a comment": (None, _constants),
 }
 LIMITS = {
-    "lines of lib and include": 139300,
-    "lines of hazards, effects, keep and fix": 12600,
+    "lines of lib and include": 139000,
+    "lines of hazards, effects, keep and fix": 12400,
     "dispatch sites in 1,000 lines of effects": 26,
     "op walkers": 2,
     "functions over 100 lines": 7,

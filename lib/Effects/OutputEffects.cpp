@@ -15,7 +15,6 @@
 #include "Contention.h"
 #include "Cuts.h"
 #include "Drift.h"
-#include "FreshErrors.h"
 #include "InfinityWalk.h"
 #include "LargestError.h"
 #include "MeanSquare.h"
@@ -307,9 +306,9 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
                         getTensorName(place) + "`");
         continue;
       }
-      double square = squareOf(
-          place, slope, gradients.analysis().spread(gradient),
-          gradients.analysis().samples(), asFresh(place, **error, ranges));
+      double square =
+          squareOf(place, slope, gradients.analysis().spread(gradient),
+                   gradients.analysis().samples(), **error);
       if (lost == 0) {
         auto gradientOf = [&](Value of) -> const AbstractValue * {
           Value its = gradients.gradient(index, of);

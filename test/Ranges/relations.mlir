@@ -199,39 +199,6 @@ func.func @by_maximum(%x: tensor<2x64xf16>, %y: tensor<2x64xf16>) -> tensor<2x64
 
 // -----
 
-// A rotation makes no pair longer, and a row with equal angles in its halves not
-// either.
-func.func @rotary(%q: tensor<2x4x16x8xf32>, %f: tensor<2x1x16x4xf32>) -> tensor<2x4x16x8xf32> {
-  %unit = mp.rms_norm %q {epsilon = 1.0e-5 : f64} : (tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32>
-  %t = mp.concat %f, %f {axis = -1 : i64} : (tensor<2x1x16x4xf32>, tensor<2x1x16x4xf32>) -> tensor<2x1x16x8xf32>
-  %c = mp.cos %t : (tensor<2x1x16x8xf32>) -> tensor<2x1x16x8xf32>
-  %s = mp.sin %t : (tensor<2x1x16x8xf32>) -> tensor<2x1x16x8xf32>
-  %straight = mp.mul %unit, %c : (tensor<2x4x16x8xf32>, tensor<2x1x16x8xf32>) -> tensor<2x4x16x8xf32>
-  %lo = mp.slice %unit {axes = array<i64: 3>, starts = array<i64: 0>, ends = array<i64: 4>, steps = array<i64: 1>} : (tensor<2x4x16x8xf32>) -> tensor<2x4x16x4xf32>
-  %hi = mp.slice %unit {axes = array<i64: 3>, starts = array<i64: 4>, ends = array<i64: 9223372036854775807>, steps = array<i64: 1>} : (tensor<2x4x16x8xf32>) -> tensor<2x4x16x4xf32>
-  %minus = mp.neg %hi : (tensor<2x4x16x4xf32>) -> tensor<2x4x16x4xf32>
-  %turned = mp.concat %minus, %lo {axis = -1 : i64} : (tensor<2x4x16x4xf32>, tensor<2x4x16x4xf32>) -> tensor<2x4x16x8xf32>
-  %across = mp.mul %turned, %s : (tensor<2x4x16x8xf32>, tensor<2x1x16x8xf32>) -> tensor<2x4x16x8xf32>
-  // sqrt(8), as before.
-  // expected-remark @below {{norm(3) <= 2.828}}
-  %0 = mp.add %straight, %across : (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32>
-  // Halves the wrong way round: no rotation of rows, but of numbers.
-  %swapped = mp.concat %minus, %hi {axis = -1 : i64} : (tensor<2x4x16x4xf32>, tensor<2x4x16x4xf32>) -> tensor<2x4x16x8xf32>
-  %other = mp.mul %swapped, %s : (tensor<2x4x16x8xf32>, tensor<2x1x16x8xf32>) -> tensor<2x4x16x8xf32>
-  // expected-remark @below {{[-4.00}}
-  %1 = mp.add %straight, %other : (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32>
-  // Of another angle.
-  %u = mp.cos %f : (tensor<2x1x16x4xf32>) -> tensor<2x1x16x4xf32>
-  %v = mp.sin %lo : (tensor<2x4x16x4xf32>) -> tensor<2x4x16x4xf32>
-  %a = mp.mul %lo, %u : (tensor<2x4x16x4xf32>, tensor<2x1x16x4xf32>) -> tensor<2x4x16x4xf32>
-  %b = mp.mul %hi, %v : (tensor<2x4x16x4xf32>, tensor<2x4x16x4xf32>) -> tensor<2x4x16x4xf32>
-  // expected-remark @below {{[-5.65}}
-  %2 = mp.sub %a, %b : (tensor<2x4x16x4xf32>, tensor<2x4x16x4xf32>) -> tensor<2x4x16x4xf32>
-  return %0 : tensor<2x4x16x8xf32>
-}
-
-// -----
-
 // A squared distance is not negative, but for its rounding; of other rows it is none.
 func.func @distance(%x: tensor<4x8xf32>, %z: tensor<6x8xf32>, %o: tensor<4x8xf32>) -> tensor<4x6xf32> {
   %two = mp.constant dense<2.0> : tensor<f32>

@@ -419,12 +419,8 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
       .Case([&](mp::SubOp sub) {
         refineDifference(sub, value, ctx);
         refineAffine(sub, value, ctx);
-        refineRotation(sub, value, ctx);
       })
-      .Case([&](mp::AddOp add) {
-        refineAffine(add, value, ctx);
-        refineRotation(add, value, ctx);
-      })
+      .Case([&](mp::AddOp add) { refineAffine(add, value, ctx); })
       .Case([&](mp::ReduceSumOp sum) {
         refineShiftedSum(sum, value, ctx);
         expectCombination(sum, value, ctx);

@@ -71,10 +71,6 @@ void expectStatistics(mlir::Value result, AbstractValue &value,
 void refineAffine(mlir::Operation *op, AbstractValue &value,
                   TransferContext &ctx);
 
-/// Narrows a cos(t) + b sin(t) (Rotation.cpp).
-void refineRotation(mlir::Operation *op, AbstractValue &value,
-                    TransferContext &ctx);
-
 /// Narrows x / s where s is a mean, sum or norm of x's own rows (RowScale.cpp).
 void refineQuotient(mlir::Value result, AbstractValue &value,
                     TransferContext &ctx);
