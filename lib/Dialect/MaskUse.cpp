@@ -157,7 +157,7 @@ void MaskSearch::look(OpOperand &use, Form form) {
   unsigned operand = use.getOperandNumber();
   Operation *op = use.getOwner();
   if (op->getNumResults() == 1 && operand == 0 &&
-      (isa<IdentityOp>(op) || isViewLike(op)))
+      (isa<IdentityOp, ExpandOp>(op) || isViewLike(op)))
     return follow(op->getResult(0), form);
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](CastOp cast) {
@@ -182,17 +182,14 @@ void MaskSearch::look(OpOperand &use, Form form) {
       .Case<EqualOp, NotEqualOp, LessOp, LessEqualOp, GreaterOp,
             GreaterEqualOp>([&](Operation *) { lookAtComparison(op, operand); })
       .Case([&](ReduceSumOp sum) {
+        // A cast, a limit, an epsilon and an expansion, two views among them.
         constexpr unsigned kMost = 6;
         if (form == Form::Kept)
           lookAtSum(sum.getResult(), kMost);
       })
-      .Case([&](ExpandOp expand) {
-        if (operand == 0)
-          follow(expand.getResult(), form);
-      })
       // Ops that count and measure it take any number.
       .Case<CumSumOp, ReduceMaxOp, ReduceMinOp, ShapeOp, SizeOp, BitwiseAndOp,
-            func::ReturnOp>([](Operation *) {})
+            ExpandOp, func::ReturnOp>([](Operation *) {})
       .Default([&](Operation *) { contradicted = true; });
 }
 

@@ -171,14 +171,17 @@ bool mpopt::wantsColor(StringRef file, ColorChoice choice) {
          *term != "dumb";
 }
 
-/// What a line repeats of an argument or a file may have any length. The lists
-/// of what would be right have a thousand characters.
+/// The text with its middle left out if it is long: it may repeat an argument
+/// or a name in a file of any length.
 static std::string abridge(StringRef text) {
+  // Lists of correct values have a thousand characters; with the prefix of the
+  // line less than 2,000 in all, the limit of test/fuzz/fuzz_readers.py.
   constexpr size_t kHead = 1500, kTail = 400;
-  std::string line = printable(text);
-  if (line.size() <= kHead + kTail)
-    return line;
-  return line.substr(0, kHead) + " ... " + line.substr(line.size() - kTail);
+  std::string head = printable(text.take_front(kHead + kTail));
+  if (text.size() <= kHead + kTail && head.size() <= kHead + kTail)
+    return head;
+  std::string tail = printable(text.take_back(kTail));
+  return head.substr(0, kHead) + " ... " + tail.substr(tail.size() - kTail);
 }
 
 // Space at the end of the text, such as a parser's newline, is not printed.
