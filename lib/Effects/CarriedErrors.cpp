@@ -3,15 +3,15 @@
 
 #include "CarriedErrors.h"
 
-#include "MeanSquare.h"
+#include "mpopt/Propagate/MeanSquare.h"
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Gradients/SoftmaxRows.h"
-#include "mpopt/Hazards/AddedTerms.h"
 #include "mpopt/Numerics/Unary.h"
+#include "mpopt/Propagate/AddedTerms.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 

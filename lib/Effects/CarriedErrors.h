@@ -14,7 +14,7 @@
 #ifndef MPOPT_LIB_EFFECTS_CARRIEDERRORS_H
 #define MPOPT_LIB_EFFECTS_CARRIEDERRORS_H
 
-#include "Storage.h"
+#include "mpopt/Propagate/StorageErrors.h"
 
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
@@ -62,7 +62,7 @@ protected:
                                      mlir::Value x) const;
 
   const RangeAnalysis &ranges;
-  Storage storage;
+  StorageErrors storage;
 
 private:
   /// Those of an op's operands that are floats.

@@ -3,11 +3,11 @@
 
 #include "Contention.h"
 
-#include "Branches.h"
 #include "CarriedErrors.h"
-#include "MeanSquare.h"
 #include "OutputGradients.h"
 #include "TensorEffect.h"
+#include "mpopt/Propagate/Branches.h"
+#include "mpopt/Propagate/MeanSquare.h"
 
 #include "mpopt/Dialect/Ops/AttentionOps.h"
 #include "mpopt/Dialect/Roles.h"

@@ -3,8 +3,8 @@
 
 #include "Drift.h"
 
-#include "MeanSquare.h"
 #include "OutputGradients.h"
+#include "mpopt/Propagate/MeanSquare.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"

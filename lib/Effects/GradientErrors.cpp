@@ -4,7 +4,7 @@
 #include "mpopt/Effects/GradientErrors.h"
 
 #include "CarriedErrors.h"
-#include "MeanSquare.h"
+#include "mpopt/Propagate/MeanSquare.h"
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"

@@ -11,20 +11,20 @@
 #include "mpopt/Effects/OutputEffects.h"
 
 #include "AssumedSizes.h"
-#include "Branches.h"
 #include "Contention.h"
 #include "Cuts.h"
 #include "Drift.h"
-#include "InfinityWalk.h"
 #include "LargestError.h"
-#include "MeanSquare.h"
+#include "NonFiniteOrigins.h"
 #include "OutputGradients.h"
 #include "OutputSize.h"
 #include "OwnSlope.h"
 #include "Parts.h"
 #include "Steps.h"
-#include "Storage.h"
 #include "TensorEffect.h"
+#include "mpopt/Propagate/Branches.h"
+#include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Propagate/StorageErrors.h"
 
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -233,7 +233,9 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     return;
   const auto &ranges = analyses.getAnalysis<RangeAnalysis>();
 
-  InfinityWalk walk(module, analyses.getAnalysis<OverflowSites>(), findings);
+  NonFinite walk(ranges,
+                 findOrigins(analyses.getAnalysis<OverflowSites>(), findings));
+  walk.run(*findReturn(module)->getBlock());
   for (auto [index, output] : llvm::enumerate(outputs))
     for (unsigned origin : walk.originsOf(output.value)) {
       SmallVector<bool, 4> &reach = reached[walk.origins()[origin]];
@@ -260,7 +262,7 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
   for (const Part &part : parts)
     looked.push_back(part.value);
   OutputGradients gradients(module, ranges, looked);
-  Storage storage(ranges);
+  StorageErrors storage(ranges);
   Steps steps(*findReturn(module)->getBlock(), ranges, storage);
   for (auto [index, part] : llvm::enumerate(parts)) {
     part.size = part.doubtful ? sizeOfDoubtful(part.value, ranges)

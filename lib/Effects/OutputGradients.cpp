@@ -8,11 +8,11 @@
 
 #include "OutputGradients.h"
 
-#include "Branches.h"
-#include "MeanSquare.h"
 #include "Stabilizers.h"
 #include "Steps.h"
 #include "WrittenOut.h"
+#include "mpopt/Propagate/Branches.h"
+#include "mpopt/Propagate/MeanSquare.h"
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Adjoint/Differentiate.h"

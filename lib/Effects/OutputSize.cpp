@@ -3,8 +3,8 @@
 
 #include "OutputSize.h"
 
-#include "MeanSquare.h"
 #include "Parts.h"
+#include "mpopt/Propagate/MeanSquare.h"
 
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"

@@ -3,7 +3,7 @@
 
 #include "OwnSlope.h"
 
-#include "MeanSquare.h"
+#include "mpopt/Propagate/MeanSquare.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"

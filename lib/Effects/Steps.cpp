@@ -7,8 +7,8 @@
 
 #include "Steps.h"
 
-#include "MeanSquare.h"
-#include "Storage.h"
+#include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Propagate/StorageErrors.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -22,10 +22,6 @@
 using namespace mlir;
 using namespace mpopt;
 
-bool mpopt::roundsToWhole(Operation *op) {
-  return isa_and_nonnull<mp::RoundOp, mp::FloorOp, mp::CeilOp, mp::TruncOp>(op);
-}
-
 // An error of (n + f) steps, with 0 <= f < 1, becomes n or n + 1 of them, and
 // n + f on average: its square grows by f - f^2. That is about f for errors far
 // below a step, and 1/6 for those that have any f. Errors are as large as their
@@ -38,7 +34,7 @@ StepError StepError::across(double width, double before) {
   return {width, more * width * width, std::min(mean, 1.0)};
 }
 
-Steps::Steps(Block &body, const RangeAnalysis &ranges, Storage &storage)
+Steps::Steps(Block &body, const RangeAnalysis &ranges, StorageErrors &storage)
     : ranges(ranges), storage(storage) {
   auto hasSteps = [](Operation &op) {
     return roundsToWhole(&op) || isa<mp::QuantizeOp, mp::FakeQuantizeOp>(op);

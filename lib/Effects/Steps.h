@@ -15,6 +15,8 @@
 #ifndef MPOPT_LIB_EFFECTS_STEPS_H
 #define MPOPT_LIB_EFFECTS_STEPS_H
 
+#include "mpopt/Propagate/OpKind.h"
+
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"
@@ -22,7 +24,7 @@
 namespace mpopt {
 
 class RangeAnalysis;
-class Storage;
+class StorageErrors;
 
 /// Errors of whole steps.
 struct StepError {
@@ -36,13 +38,10 @@ struct StepError {
   static StepError across(double width, double before);
 };
 
-/// True for ops that round to whole numbers.
-bool roundsToWhole(mlir::Operation *op);
-
 /// Steps of one body.
 class Steps {
 public:
-  Steps(mlir::Block &body, const RangeAnalysis &ranges, Storage &storage);
+  Steps(mlir::Block &body, const RangeAnalysis &ranges, StorageErrors &storage);
 
   /// The error by steps that the value is rounded to: its maker's, or those of
   /// a quantisation that reads it. None for most values, and where it is not
@@ -56,7 +55,7 @@ private:
   void quantize(mlir::Operation *op);
 
   const RangeAnalysis &ranges;
-  Storage &storage;
+  StorageErrors &storage;
   llvm::DenseMap<mlir::Value, StepError> steps;
   /// The mean square of each value's error, of its own mean square.
   llvm::DenseMap<mlir::Value, double> errors;

@@ -3,7 +3,7 @@
 
 #include "TensorEffect.h"
 
-#include "MeanSquare.h"
+#include "mpopt/Propagate/MeanSquare.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"

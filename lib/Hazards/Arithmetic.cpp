@@ -5,7 +5,7 @@
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Hazards/AddedTerms.h"
+#include "mpopt/Propagate/AddedTerms.h"
 
 #include <algorithm>
 

@@ -16,6 +16,7 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/Masks.h"
 #include "mpopt/Ranges/Weights/Kernels/SharedSums.h"
 #include "mpopt/Support/WeightStore.h"
 
@@ -242,11 +243,6 @@ Guard Search::guard(OpOperand &use) {
   Guard result;
   follow(use, false, 8, result);
   return result;
-}
-
-bool mpopt::passesScores(Operation *op) {
-  return hasRole(op, Role::Arithmetic | Role::Select | Role::Limit |
-                         Role::Concatenation | Role::MovesElements);
 }
 
 /// Through sums, products with scales and views, as scores go.

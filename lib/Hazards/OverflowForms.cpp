@@ -8,6 +8,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/Masks.h"
 
 using namespace mlir;
 using namespace mpopt;

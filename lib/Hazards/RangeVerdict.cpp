@@ -12,8 +12,8 @@
 
 #include "mpopt/Hazards/RangeVerdict.h"
 
-#include "mpopt/Hazards/AddedTerms.h"
 #include "mpopt/Hazards/FlushedShare.h"
+#include "mpopt/Propagate/AddedTerms.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"

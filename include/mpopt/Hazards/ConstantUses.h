@@ -66,11 +66,6 @@ enum class MaskUse { None, Added, Multiplied };
 /// of a 0/1 mask with the constant, in which 0 * -Inf is NaN.
 MaskUse findMaskUse(mlir::OpOperand &use);
 
-/// True if attention scores that the op reads are still scores in its result:
-/// sums, products with scales, limits, masks and views. Casts are not among
-/// them.
-bool passesScores(mlir::Operation *op);
-
 } // namespace mpopt
 
 #endif // MPOPT_HAZARDS_CONSTANTUSES_H

@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Hazards/AddedTerms.h"
 #include "mpopt/Hazards/RangeSupport.h"
+#include "mpopt/Propagate/AddedTerms.h"
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/Roles.h"

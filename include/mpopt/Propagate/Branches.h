@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_LIB_EFFECTS_BRANCHES_H
-#define MPOPT_LIB_EFFECTS_BRANCHES_H
+#ifndef MPOPT_PROPAGATE_BRANCHES_H
+#define MPOPT_PROPAGATE_BRANCHES_H
 
 #include "mpopt/Dialect/Ops/ControlFlowOps.h"
 #include "mpopt/Ranges/Analysis/ChangedModule.h"
@@ -36,4 +36,4 @@ void inlineBranches(
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_EFFECTS_BRANCHES_H
+#endif // MPOPT_PROPAGATE_BRANCHES_H

@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_LIB_EFFECTS_MASKS_H
-#define MPOPT_LIB_EFFECTS_MASKS_H
+#ifndef MPOPT_PROPAGATE_MASKS_H
+#define MPOPT_PROPAGATE_MASKS_H
 
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
@@ -32,6 +32,11 @@ struct MaskedScores {
 std::optional<MaskedScores> findMaskedScores(mlir::Value value,
                                              const RangeAnalysis &ranges);
 
+/// True if attention scores that the op reads are still scores in its result:
+/// sums, products with scales, limits, masks and views. Casts are not among
+/// them.
+bool passesScores(mlir::Operation *op);
+
 } // namespace mpopt
 
-#endif // MPOPT_LIB_EFFECTS_MASKS_H
+#endif // MPOPT_PROPAGATE_MASKS_H

@@ -1,8 +1,8 @@
 //===- AddedTerms.h - How many terms an op adds, and where ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_HAZARDS_ADDEDTERMS_H
-#define MPOPT_HAZARDS_ADDEDTERMS_H
+#ifndef MPOPT_PROPAGATE_ADDEDTERMS_H
+#define MPOPT_PROPAGATE_ADDEDTERMS_H
 
 #include "mpopt/Numerics/Target.h"
 
@@ -46,4 +46,4 @@ inline bool isNarrow(const FloatFormat &format) { return format.bits <= 16; }
 
 } // namespace mpopt
 
-#endif // MPOPT_HAZARDS_ADDEDTERMS_H
+#endif // MPOPT_PROPAGATE_ADDEDTERMS_H

@@ -1,7 +1,7 @@
 //===- Branches.cpp - Branches of which the side is known
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Branches.h"
+#include "mpopt/Propagate/Branches.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/TypeSupport.h"

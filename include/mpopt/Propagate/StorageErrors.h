@@ -1,8 +1,8 @@
-//===- Storage.h - The error of storing a tensor ----------------*- C++ -*-===//
+//===- StorageErrors.h - The error of storing a tensor ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_LIB_EFFECTS_STORAGE_H
-#define MPOPT_LIB_EFFECTS_STORAGE_H
+#ifndef MPOPT_PROPAGATE_STORAGEERRORS_H
+#define MPOPT_PROPAGATE_STORAGEERRORS_H
 
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
@@ -16,9 +16,9 @@ struct FloatFormat;
 class TransferContext;
 
 /// Which tensors are rounded, and by how much.
-class Storage {
+class StorageErrors {
 public:
-  explicit Storage(const RangeAnalysis &ranges) : ranges(ranges) {}
+  explicit StorageErrors(const RangeAnalysis &ranges) : ranges(ranges) {}
 
   /// True if storing the value rounds it: its format is narrower than FP32, and
   /// it is no copy of what that format holds already.
@@ -41,4 +41,4 @@ private:
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_EFFECTS_STORAGE_H
+#endif // MPOPT_PROPAGATE_STORAGEERRORS_H

@@ -5,12 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Hazards/AddedTerms.h"
-
-#include "mpopt/Hazards/RangeSupport.h"
+#include "mpopt/Propagate/AddedTerms.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/EinsumSupport.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/AttentionOps.h"
 #include "mpopt/Dialect/Ops/ControlFlowOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"

@@ -1,7 +1,7 @@
 //===- Masks.cpp - Scores that softmax drops
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Masks.h"
+#include "mpopt/Propagate/Masks.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
@@ -10,7 +10,6 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Gradients/SoftmaxRows.h"
-#include "mpopt/Hazards/ConstantUses.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 #include <cmath>
@@ -19,6 +18,11 @@ using namespace mlir;
 using namespace mpopt;
 
 static constexpr unsigned kMostSteps = 8;
+
+bool mpopt::passesScores(Operation *op) {
+  return hasRole(op, Role::Arithmetic | Role::Select | Role::Limit |
+                         Role::Concatenation | Role::MovesElements);
+}
 
 static bool reachesSoftmax(Value value, unsigned depth, unsigned &budget) {
   for (Operation *user : value.getUsers()) {

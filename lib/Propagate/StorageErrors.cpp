@@ -1,10 +1,10 @@
-//===- Storage.cpp - The error of storing a tensor
+//===- StorageErrors.cpp - The error of storing a tensor
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Storage.h"
+#include "mpopt/Propagate/StorageErrors.h"
 
-#include "Branches.h"
-#include "Masks.h"
+#include "mpopt/Propagate/Branches.h"
+#include "mpopt/Propagate/Masks.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
@@ -12,7 +12,6 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Hazards/ConstantUses.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/StorageError.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
@@ -41,7 +40,7 @@ static bool isPowerOfTwo(double number) {
 
 /// True if results are numbers that `format` holds because the operands are:
 /// copies, and multiples by a power of two, but for their edges.
-bool Storage::isExact(Operation *op, const FloatFormat &format) {
+bool StorageErrors::isExact(Operation *op, const FloatFormat &format) {
   bool copies = isa<mp::CastOp, mp::IdentityOp>(op) ||
                 hasRole(op, Role::CopiesElements | Role::Concatenation |
                                 Role::Select | Role::Negation);
@@ -75,7 +74,7 @@ bool Storage::isExact(Operation *op, const FloatFormat &format) {
   return false;
 }
 
-bool Storage::fits(Value value, const FloatFormat &format) {
+bool StorageErrors::fits(Value value, const FloatFormat &format) {
   const FloatFormat *own = getFloatFormat(getElementType(value));
   if (own && holds(format, *own))
     return true;
@@ -90,7 +89,7 @@ bool Storage::fits(Value value, const FloatFormat &format) {
   return result;
 }
 
-bool Storage::rounds(Value value) {
+bool StorageErrors::rounds(Value value) {
   const FloatFormat *format = getFloatFormat(getElementType(value));
   if (!format || !isNarrow(*format))
     return false;
@@ -232,8 +231,8 @@ static double cutFrom(Value value) {
   return value.use_empty() ? kInfinity : most;
 }
 
-std::optional<AbstractValue> Storage::errorOf(Value value, double lost,
-                                              ArrayRef<int64_t> dims) {
+std::optional<AbstractValue> StorageErrors::errorOf(Value value, double lost,
+                                                    ArrayRef<int64_t> dims) {
   const FloatFormat &format = *getFloatFormat(getElementType(value));
   const AbstractValue &exact = ranges.preRounding(value);
   TransferContext &context = ranges.context();

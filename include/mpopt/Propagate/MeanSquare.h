@@ -1,8 +1,8 @@
 //===- MeanSquare.h - How large elements are --------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_LIB_EFFECTS_MEANSQUARE_H
-#define MPOPT_LIB_EFFECTS_MEANSQUARE_H
+#ifndef MPOPT_PROPAGATE_MEANSQUARE_H
+#define MPOPT_PROPAGATE_MEANSQUARE_H
 
 #include "mpopt/Ranges/Value/AbstractValue.h"
 
@@ -23,4 +23,4 @@ inline double meanSquare(const AbstractValue &value) {
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_EFFECTS_MEANSQUARE_H
+#endif // MPOPT_PROPAGATE_MEANSQUARE_H

@@ -1,0 +1,106 @@
+//===- NonFinite.h - Propagation of Inf and NaN -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Flags of the range analysis state what is possible. This domain states what
+// is expected: it carries Inf and NaN from the values at which they begin,
+// although FP32 has finite numbers there, to the ops that absorb them. Transfer
+// functions work in it as they are, with what is expected in place of bounds.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_PROPAGATE_NONFINITE_H
+#define MPOPT_PROPAGATE_NONFINITE_H
+
+#include "mpopt/Propagate/Propagation.h"
+#include "mpopt/Ranges/Value/ForwardingContext.h"
+
+#include "llvm/ADT/SparseBitVector.h"
+
+#include <functional>
+#include <unordered_map>
+
+namespace mpopt {
+
+struct NonFiniteFlags {
+  bool nan = false, posInf = false, negInf = false;
+
+  bool any() const { return nan || posInf || negInf; }
+  void join(NonFiniteFlags other);
+};
+
+/// True if elements of the value are expected above the largest number of its
+/// dtype (or below the least one) before it is stored.
+bool isPastEdge(mlir::Value value, bool positive, const RangeAnalysis &ranges);
+
+class NonFinite : public ForwardingContext<>, public Propagation<NonFinite> {
+public:
+  /// What begins at a value, of which operands know nothing.
+  using Origins = std::function<NonFiniteFlags(mlir::Value)>;
+
+  NonFinite(const RangeAnalysis &ranges, Origins beginsAt)
+      : ForwardingContext(ranges.context()), Propagation(ranges),
+        beginsAt(std::move(beginsAt)) {}
+
+  /// The tensors at which Inf or NaN begins.
+  llvm::ArrayRef<mlir::Value> origins() const { return begins; }
+  /// Those from which the value has some, as indices into `origins`.
+  const llvm::SparseBitVector<> &originsOf(mlir::Value value) const;
+
+  /// The share of the elements of a value that an Inf has made 0 although they
+  /// are not: quotients of Inf. 0 for most.
+  double lostShare(mlir::Value value) const { return lost.lookup(value); }
+
+  // The members of a domain.
+  void begin(mlir::Value value);
+  void transfer(mlir::Operation *op, OpKind kind);
+  bool flow(mlir::Value from, mlir::Value to);
+  void skip(mlir::Operation *op);
+
+  // The members of a TransferContext.
+  const AbstractValue &of(mlir::Value value) override;
+  const AbstractValue &preRounding(mlir::Value value) override {
+    return of(value);
+  }
+  bool needsBounds() const override { return false; }
+  /// Bounds are those of what is expected, not nearly those of a wider box.
+  SharedSums sharedSums() override { return {base.sharedSums().memo, false}; }
+  void setArgument(mlir::BlockArgument, AbstractValue) override {}
+  void walk(mlir::Region &) override {}
+
+protected:
+  void setValue(mlir::Value value, AbstractValue pre) override;
+
+private:
+  struct State {
+    NonFiniteFlags flags;
+    llvm::SparseBitVector<> origins;
+    /// The share of the elements that are Inf or NaN.
+    double share = 0;
+  };
+  struct Hash {
+    size_t operator()(mlir::Value value) const { return hash_value(value); }
+  };
+  using Given = llvm::DenseMap<mlir::Value, NonFiniteFlags>;
+
+  bool takesNoPart(mlir::Operation *op, unsigned operand) const;
+  bool isNormalizedByInf(mlir::Operation *op) const;
+  bool leavesOut(mlir::Operation *op, mlir::Value result, bool positive) const;
+  Given evaluate(mlir::Operation *op, bool withInfinities);
+  Given evaluateNew(mlir::Operation *op);
+  void pass(mlir::Operation *op, mlir::Value result, NonFiniteFlags flags);
+  double shareFrom(mlir::Value operand, mlir::Value result) const;
+
+  Origins beginsAt;
+  std::vector<mlir::Value> begins;
+  llvm::DenseMap<mlir::Value, unsigned> indices;
+  std::unordered_map<mlir::Value, State, Hash> states;
+  llvm::DenseMap<mlir::Value, double> lost;
+  // The current op's operands and results.
+  bool showsInfinities = false;
+  std::unordered_map<mlir::Value, AbstractValue, Hash> seen;
+  Given given;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_PROPAGATE_NONFINITE_H

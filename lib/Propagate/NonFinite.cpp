@@ -1,0 +1,283 @@
+//===- NonFinite.cpp - Propagation of Inf and NaN
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Bounds are cut to what is expected: a divisor that may be 0 by its bound
+// alone makes no NaN here. An op gives what its transfer function flags with
+// the infinities of its operands and does not without them. Infinities that a
+// model holds itself are those of FP32, too, and are not followed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Propagate/NonFinite.h"
+
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Propagate/Masks.h"
+#include "mpopt/Ranges/RangeInterface.h"
+
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+void NonFiniteFlags::join(NonFiniteFlags other) {
+  nan |= other.nan;
+  posInf |= other.posInf;
+  negInf |= other.negInf;
+}
+
+bool mpopt::isPastEdge(Value value, bool positive,
+                       const RangeAnalysis &ranges) {
+  const FloatFormat *format = getFloatFormat(getElementType(value));
+  if (!format)
+    return false;
+  const AbstractValue &computed = ranges.preRounding(value);
+  bool likely = computed.hasLikely();
+  double edge = format->overflowFrom;
+  return llvm::any_of(computed.cells(), [&](const Cell &cell) {
+    double hi = likely ? cell.likelyHi : cell.hi;
+    double lo = likely ? cell.likelyLo : cell.lo;
+    bool isBound = cell.lo <= cell.hi;
+    return positive ? hi >= edge || (isBound && cell.lo >= edge)
+                    : lo <= -edge || (isBound && cell.hi <= -edge);
+  });
+}
+
+const llvm::SparseBitVector<> &NonFinite::originsOf(Value value) const {
+  static const llvm::SparseBitVector<> kNone;
+  auto found = states.find(value);
+  return found == states.end() ? kNone : found->second.origins;
+}
+
+//===----------------------------------------------------------------------===//
+// Shares of elements
+//===----------------------------------------------------------------------===//
+
+/// The share of the elements that are expected past the edge, at least one.
+static double shareExpected(Value value, const RangeAnalysis &ranges,
+                            const TransferContext &base) {
+  const AbstractValue &computed = ranges.preRounding(value);
+  const FloatFormat &format = *getFloatFormat(getElementType(value));
+  double count = std::max(base.elementsPerGroup(value, 1), 1.0), share = 0;
+  for (const Cell &cell : computed.cells()) {
+    double deviation = std::sqrt(std::max(cell.variance, 1e-300));
+    share +=
+        0.5 *
+        (std::erfc((format.overflowFrom - cell.mean) / deviation * M_SQRT1_2) +
+         std::erfc((format.overflowFrom + cell.mean) / deviation * M_SQRT1_2));
+  }
+  return std::max(share / double(computed.groups()), 1 / count);
+}
+
+/// The share of the elements of a result that read one of an operand's.
+double NonFinite::shareFrom(Value operand, Value result) const {
+  auto state = states.find(operand);
+  if (state == states.end())
+    return 0;
+  double share = std::min(state->second.share, 1.0);
+  double read = base.elementsPerGroup(operand, 1),
+         made = base.elementsPerGroup(result, 1);
+  return read > made && share < 1
+             ? -std::expm1(read / made * std::log1p(-share))
+             : share;
+}
+
+//===----------------------------------------------------------------------===//
+// The domain
+//===----------------------------------------------------------------------===//
+
+void NonFinite::begin(Value value) {
+  NonFiniteFlags flags = beginsAt(value);
+  if (!flags.any())
+    return;
+  auto [index, isNew] = indices.try_emplace(value, begins.size());
+  if (isNew)
+    begins.push_back(value);
+  State &state = states[value];
+  state.flags.join(flags);
+  state.origins.set(index->second);
+  state.share = std::max(state.share, shareExpected(value, ranges, base));
+}
+
+bool NonFinite::flow(Value from, Value to) {
+  if (double share = lost.lookup(from); share > lost.lookup(to))
+    lost[to] = share;
+  auto found = states.find(from);
+  if (found == states.end() || !isa<FloatType>(getElementType(to)))
+    return false;
+  State source = found->second;
+  State &state = states[to];
+  bool changed = (state.origins |= source.origins);
+  state.flags.join(source.flags);
+  state.share = std::max(state.share, source.share);
+  return changed;
+}
+
+/// What begins in a body, or is read there, comes out of it.
+void NonFinite::skip(Operation *op) {
+  llvm::SetVector<Value> sources(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), sources);
+  op->walk([&](Operation *inner) {
+    for (Value value : inner->getResults()) {
+      begin(value);
+      sources.insert(value);
+    }
+  });
+  for (Value source : sources)
+    for (Value result : op->getResults())
+      if (flow(source, result))
+        states[result].flags.nan = true;
+}
+
+/// True if an infinite element of the operand is as if it were not there: -Inf
+/// among other scores.
+bool NonFinite::takesNoPart(Operation *op, unsigned operand) const {
+  Value value = op->getOperand(operand);
+  if (hasRole(op, Role::Attention))
+    return operand > 2;
+  if (!hasRole(op, Role::Maskable) || op->getOperand(0) != value)
+    return false;
+  // A row without another score is NaN.
+  if (std::optional<MaskedScores> scores = findMaskedScores(value, ranges))
+    return scores->expectedRows < 0.5;
+  // They may have become infinite in a narrower dtype than they are read in.
+  double edge = kInfinity;
+  for (unsigned origin : originsOf(value))
+    if (const FloatFormat *format =
+            getFloatFormat(getElementType(begins[origin])))
+      edge = std::min(edge, format->overflowFrom);
+  Cell hull = ranges.preRounding(value).hull();
+  double most = ranges.preRounding(value).hasLikely() ? hull.likelyHi : hull.hi;
+  return most > -edge;
+}
+
+const AbstractValue &NonFinite::of(Value value) {
+  auto [entry, isNew] = seen.try_emplace(value, ranges.of(value));
+  AbstractValue &its = entry->second;
+  if (!isNew)
+    return its;
+  its.setNonFinite(false, false, false);
+  auto state = states.find(value);
+  if (state != states.end() && showsInfinities) {
+    const NonFiniteFlags &flags = state->second.flags;
+    bool dropped = false;
+    for (auto [index, operand] : llvm::enumerate(current->getOperands()))
+      dropped |= operand == value && takesNoPart(current, index);
+    its.setNonFinite(flags.nan, flags.posInf, flags.negInf && !dropped);
+  }
+  if (its.hasLikely())
+    for (CellRef cell : its.mutableCells())
+      // Estimates are not rounded: those of one number lie beside it.
+      if (double lo = std::max(cell.lo, cell.likelyLo),
+          hi = std::min(cell.hi, cell.likelyHi);
+          lo <= hi) {
+        cell.lo = lo;
+        cell.hi = hi;
+      }
+  return its;
+}
+
+void NonFinite::setValue(Value value, AbstractValue pre) {
+  given[value] = {pre.nan, pre.posInf, pre.negInf};
+}
+
+NonFinite::Given NonFinite::evaluate(Operation *op, bool withInfinities) {
+  Operation *outer = std::exchange(current, op);
+  showsInfinities = withInfinities;
+  seen.clear();
+  given.clear();
+  cast<RangeOpInterface>(op).transfer(*this);
+  seen.clear();
+  current = outer;
+  return std::exchange(given, Given());
+}
+
+/// No chosen element is past the edge where the estimate, which had them in
+/// front of the op, no longer has.
+bool NonFinite::leavesOut(Operation *op, Value result, bool positive) const {
+  return ranges.preRounding(result).hasLikely() &&
+         getFloatFormat(getElementType(result)) &&
+         !isPastEdge(result, positive, ranges) &&
+         llvm::any_of(op->getOperands(), [&](Value operand) {
+           return !originsOf(operand).empty() &&
+                  isPastEdge(operand, positive, ranges);
+         });
+}
+
+/// The flags that the op has by infinities of its operands.
+NonFinite::Given NonFinite::evaluateNew(Operation *op) {
+  Given with = evaluate(op, true);
+  // Weights are read with their infinities both times, and so are estimates
+  // that have no end.
+  bool holds = llvm::any_of(op->getOperands(), [&](Value operand) {
+    if (originsOf(operand).empty())
+      return false;
+    const AbstractValue &its = ranges.preRounding(operand);
+    return isConstant(operand) || !its.hasLikely() ||
+           !std::isfinite(its.hull().likelyHi - its.hull().likelyLo);
+  });
+  auto isFlagged = [](const auto &entry) { return entry.second.any(); };
+  if (holds || llvm::none_of(with, isFlagged))
+    return with;
+  for (auto [value, plain] : evaluate(op, false)) {
+    NonFiniteFlags &flags = with[value];
+    flags.nan &= !plain.nan;
+    flags.posInf &= !plain.posInf;
+    flags.negInf &= !plain.negInf;
+  }
+  return with;
+}
+
+void NonFinite::pass(Operation *op, Value result, NonFiniteFlags flags) {
+  if (!flags.any() || !isa<FloatType>(getElementType(result)))
+    return;
+  State &state = states[result];
+  state.flags.join(flags);
+  for (Value operand : op->getOperands()) {
+    state.origins |= originsOf(operand);
+    state.share = std::max(state.share, shareFrom(operand, result));
+  }
+}
+
+/// True if nothing but the kept variance is Inf, so that each element becomes
+/// the bias.
+bool NonFinite::isNormalizedByInf(Operation *op) const {
+  return hasRole(op, Role::BatchNorm) &&
+         !originsOf(op->getOperands().back()).empty() &&
+         llvm::none_of(op->getOperands().drop_back(), [&](Value operand) {
+           return !originsOf(operand).empty();
+         });
+}
+
+void NonFinite::transfer(Operation *op, OpKind kind) {
+  llvm::for_each(op->getResults(), [&](Value result) { begin(result); });
+  if (llvm::all_of(op->getOperands(),
+                   [&](Value operand) { return originsOf(operand).empty(); }))
+    return;
+  if (isNormalizedByInf(op)) {
+    lost[op->getResult(0)] = states[op->getOperands().back()].share;
+    return;
+  }
+  if (!isa<RangeOpInterface>(op)) {
+    for (Value result : op->getResults())
+      pass(op, result, {true, false, false});
+    return;
+  }
+  Given flagged = evaluateNew(op);
+  bool chooses = kind == OpKind::Select || kind == OpKind::Gather;
+  std::optional<unsigned> divisor = divisorOperand(op);
+  for (Value result : op->getResults()) {
+    NonFiniteFlags flags = flagged.lookup(result);
+    flags.posInf &= !(chooses && leavesOut(op, result, true));
+    flags.negInf &= !(chooses && leavesOut(op, result, false));
+    pass(op, result, flags);
+    // A quotient is 0 where it divides by Inf: what FP32 has there is lost.
+    if (!flags.any() &&
+        (divisor || hasRole(op, Role::Reciprocal | Role::Power)))
+      lost[result] =
+          std::max(lost.lookup(result),
+                   shareFrom(op->getOperand(divisor.value_or(0)), result));
+  }
+}
