@@ -3,7 +3,6 @@
 
 #include "Contention.h"
 
-#include "CarriedErrors.h"
 #include "OutputGradients.h"
 #include "TensorEffect.h"
 #include "mpopt/Propagate/Branches.h"
@@ -65,9 +64,9 @@ findContention(Operation *softmax, const OutputGradients &gradients) {
   return found;
 }
 
-static void setErrors(Contention &softmax, const CarriedErrors &carried) {
+static void setErrors(Contention &softmax, const ErrorMoments &moments) {
   auto &[scores, error] = softmax.carriers.front();
-  softmax.error = error = carried.all().lookup(scores).error;
+  softmax.error = error = moments.of(scores).error;
 }
 
 //===----------------------------------------------------------------------===//
@@ -131,9 +130,9 @@ findContention(mp::AttentionOp op, const OutputGradients &gradients) {
 /// K (n_q q_k + q_q n_k) for K terms, with n the squared errors and q the mean
 /// squares.
 static void setErrors(Contention &attention, mp::AttentionOp op,
-                      const CarriedErrors &carried) {
-  Noisy query = carried.all().lookup(op.getQuery()),
-        key = carried.all().lookup(op.getKey());
+                      const ErrorMoments &moments) {
+  TensorMoments query = moments.of(op.getQuery()),
+                key = moments.of(op.getKey());
   attention.carriers[0].second = query.error;
   attention.carriers[1].second = key.error;
   Scores scores = *Scores::of(op);
@@ -159,7 +158,8 @@ static void setFactor(Contention &contention) {
 
 std::vector<Contention>
 mpopt::findContentions(Block &body, const RangeAnalysis &ranges,
-                       const OutputGradients &gradients) {
+                       const OutputGradients &gradients,
+                       llvm::function_ref<const ErrorMoments &()> getMoments) {
   std::vector<Contention> found;
   SmallVector<Operation *> ops;
   forEachLiveOp(body, ranges, [&](Operation *op) {
@@ -175,13 +175,12 @@ mpopt::findContentions(Block &body, const RangeAnalysis &ranges,
   });
   if (found.empty())
     return found;
-  CarriedErrors carried(ranges);
-  carried.visit(body);
+  const ErrorMoments &moments = getMoments();
   for (auto [contention, op] : llvm::zip_equal(found, ops)) {
     if (auto attention = dyn_cast<mp::AttentionOp>(op))
-      setErrors(contention, attention, carried);
+      setErrors(contention, attention, moments);
     else
-      setErrors(contention, carried);
+      setErrors(contention, moments);
     contention.values = findBehind(
         llvm::to_vector(llvm::make_first_range(contention.carriers)));
     setFactor(contention);

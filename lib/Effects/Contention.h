@@ -18,8 +18,11 @@
 
 #include "LargestError.h"
 
+#include "mpopt/Propagate/ErrorMoments.h"
+
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Value.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <optional>
@@ -45,10 +48,12 @@ struct Contention {
   llvm::SmallVector<mlir::Value> values;
 };
 
-/// The softmaxes of a body of which few rows move.
-std::vector<Contention> findContentions(mlir::Block &body,
-                                        const RangeAnalysis &ranges,
-                                        const OutputGradients &gradients);
+/// The softmaxes of a body of which few rows move. `getMoments` gives the
+/// errors of the body's tensors; it is called if there is one.
+std::vector<Contention>
+findContentions(mlir::Block &body, const RangeAnalysis &ranges,
+                const OutputGradients &gradients,
+                llvm::function_ref<const ErrorMoments &()> getMoments);
 
 /// The part of an output's error, of a mean square of all elements that adds up
 /// to `normal`, that comes by the scores; what is too much of it is gone from

@@ -3,9 +3,6 @@
 
 #include "mpopt/Effects/GradientErrors.h"
 
-#include "CarriedErrors.h"
-#include "mpopt/Propagate/MeanSquare.h"
-
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
@@ -15,6 +12,8 @@
 #include "mpopt/Gradients/SoftmaxRows.h"
 #include "mpopt/Numerics/StorageError.h"
 #include "mpopt/Numerics/Unary.h"
+#include "mpopt/Propagate/ErrorMoments.h"
+#include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
@@ -29,22 +28,23 @@ using namespace mpopt;
 
 namespace {
 /// Errors of forward values and of gradients.
-class GradientWalk : public CarriedErrors {
+class GradientMoments : public ErrorMoments {
 public:
-  GradientWalk(const RangeAnalysis &ranges, const GradientAnalysis &gradients,
-               int exponent)
-      : CarriedErrors(ranges), gradients(gradients), exponent(exponent) {}
+  GradientMoments(const RangeAnalysis &ranges,
+                  const GradientAnalysis &gradients, int exponent)
+      : ErrorMoments(ranges), gradients(gradients), exponent(exponent) {}
 
 private:
   const AbstractValue &estimate(Value value) const override {
     return gradients.isGradient(value) ? gradients.of(value)
-                                       : CarriedErrors::estimate(value);
+                                       : ErrorMoments::estimate(value);
   }
   std::optional<double> storageError(Value value) override;
-  std::optional<double> errorOf(Operation *op, OpResult result,
-                                const Noisy &size) override;
-  std::optional<double> errorOfSlope(Operation *op, const Noisy &size) const;
-  double errorOfGradient(Operation *op, const Noisy &size) const;
+  std::optional<double> errorOf(Operation *op, OpKind kind, OpResult result,
+                                const TensorMoments &size) override;
+  std::optional<double> errorOfSlope(Operation *op,
+                                     const TensorMoments &size) const;
+  double errorOfGradient(Operation *op, const TensorMoments &size) const;
   double errorOfLoss(Operation *op, Value operand) const;
 
   const GradientAnalysis &gradients;
@@ -53,9 +53,9 @@ private:
 } // namespace
 
 /// Gradients are stored times the loss scale.
-std::optional<double> GradientWalk::storageError(Value value) {
+std::optional<double> GradientMoments::storageError(Value value) {
   if (!gradients.isGradient(value))
-    return CarriedErrors::storageError(value);
+    return ErrorMoments::storageError(value);
   if (!storage.rounds(value))
     return 0;
   const FloatFormat &format = *getFloatFormat(getElementType(value));
@@ -115,8 +115,8 @@ static double squaredChangeOfSlope(const Unary &function, const Cell &x,
 
 /// dY f'(x): the error of dY, and that of the slope, which is how far it moves
 /// where x moves by its error.
-std::optional<double> GradientWalk::errorOfSlope(Operation *op,
-                                                 const Noisy &size) const {
+std::optional<double>
+GradientMoments::errorOfSlope(Operation *op, const TensorMoments &size) const {
   std::optional<Unary> passed = getFunctionOfGradient(op);
   if (!passed || op->getNumOperands() > 2)
     return std::nullopt;
@@ -161,7 +161,7 @@ static double squaredBellOf(const Cell &x) {
 /// of a loss. P - onehot moves by P (e - sum P e), nothing where one class has
 /// it all; sigmoid(x) - t by sigmoid'(x) e, x - t by e; targets are
 /// independent of predictions, as nothing has been learnt.
-double GradientWalk::errorOfLoss(Operation *op, Value operand) const {
+double GradientMoments::errorOfLoss(Operation *op, Value operand) const {
   const Cell at = estimate(operand).hull();
   double error = of(operand).error;
   if (isa<mp::CrossEntropyGradOp>(op)) {
@@ -191,14 +191,15 @@ double GradientWalk::errorOfLoss(Operation *op, Value operand) const {
 }
 
 /// Ops that compute gradients are linear in the incoming one, operand 0.
-double GradientWalk::errorOfGradient(Operation *op, const Noisy &size) const {
+double GradientMoments::errorOfGradient(Operation *op,
+                                        const TensorMoments &size) const {
   const OpMeaning *forward = getMeaning(gradientOf(op), op->getContext());
-  Noisy incoming = of(op->getOperand(0));
+  TensorMoments incoming = of(op->getOperand(0));
   double relative = 0, absolute = 0;
   for (Value operand : op->getOperands()) {
     if (!isa<FloatType>(getElementType(operand)))
       continue;
-    Noisy value = of(operand);
+    TensorMoments value = of(operand);
     bool isLoss =
         forward && hasRole(forward, Role::Loss) && operand != op->getOperand(0);
     // A norm sees what is left when the mean is off.
@@ -222,13 +223,14 @@ double GradientWalk::errorOfGradient(Operation *op, const Noisy &size) const {
   return relative * size.square + absolute;
 }
 
-std::optional<double> GradientWalk::errorOf(Operation *op, OpResult result,
-                                            const Noisy &size) {
+std::optional<double> GradientMoments::errorOf(Operation *op, OpKind kind,
+                                               OpResult result,
+                                               const TensorMoments &size) {
   if (std::optional<double> error = errorOfSlope(op, size))
     return error;
   if (!gradientOf(op).empty())
     return errorOfGradient(op, size);
-  return CarriedErrors::errorOf(op, result, size);
+  return ErrorMoments::errorOf(op, kind, result, size);
 }
 
 //===----------------------------------------------------------------------===//
@@ -239,11 +241,11 @@ GradientErrors::GradientErrors(ModuleOp module, AnalysisManager analyses,
                                int exponent) {
   const auto &ranges = analyses.getAnalysis<RangeAnalysis>();
   const auto &gradients = analyses.getAnalysis<GradientAnalysis>();
-  GradientWalk walk(ranges, gradients, exponent);
+  GradientMoments walk(ranges, gradients, exponent);
   for (auto function : module.getOps<FunctionOpInterface>()) {
     if (function.isExternal())
       continue;
-    walk.visit(function.getFunctionBody().front());
+    walk.run(function.getFunctionBody().front());
   }
   for (const auto &[value, noisy] : walk.all())
     if (noisy.square > 0)

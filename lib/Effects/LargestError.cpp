@@ -4,12 +4,12 @@
 #include "LargestError.h"
 
 #include "OutputSize.h"
-#include "Steps.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Likely.h"
+#include "mpopt/Propagate/OpKind.h"
 
 #include <cmath>
 

@@ -39,9 +39,8 @@ static bool makesNaN(const FindingList::Entry &entry) {
          entry.finding.severity == Severity::Error;
 }
 
-NonFinite::Origins
-mpopt::findOrigins(const OverflowSites &sites,
-                   ArrayRef<FindingList::Entry> findings) {
+NonFinite::Origins mpopt::findOrigins(const OverflowSites &sites,
+                                      ArrayRef<FindingList::Entry> findings) {
   llvm::DenseSet<Operation *> makers;
   for (const FindingList::Entry &entry : findings)
     if (makesNaN(entry))

@@ -20,9 +20,9 @@
 #include "OutputSize.h"
 #include "OwnSlope.h"
 #include "Parts.h"
-#include "Steps.h"
 #include "TensorEffect.h"
 #include "mpopt/Propagate/Branches.h"
+#include "mpopt/Propagate/ErrorMoments.h"
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Propagate/StorageErrors.h"
 
@@ -224,6 +224,15 @@ static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
   output.error = std::min(*output.error, output.limit);
 }
 
+static bool hasSteps(Block &body) {
+  return body
+      .walk([](Operation *op) {
+        return getOpKind(op) == OpKind::Round ? WalkResult::interrupt()
+                                              : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
                              ArrayRef<FindingList::Entry> findings) {
   if (!storesNarrowly(module))
@@ -263,7 +272,16 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     looked.push_back(part.value);
   OutputGradients gradients(module, ranges, looked);
   StorageErrors storage(ranges);
-  Steps steps(*findReturn(module)->getBlock(), ranges, storage);
+  Block &body = *findReturn(module)->getBlock();
+  ErrorMoments moments(ranges);
+  bool hasMoments = false;
+  auto getMoments = [&]() -> const ErrorMoments & {
+    if (!std::exchange(hasMoments, true))
+      moments.run(body);
+    return moments;
+  };
+  if (hasSteps(body))
+    getMoments();
   for (auto [index, part] : llvm::enumerate(parts)) {
     part.size = part.doubtful ? sizeOfDoubtful(part.value, ranges)
                               : sizeOf(part.value, ranges);
@@ -277,7 +295,7 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     if (!isa<FloatType>(getElementType(value)))
       return;
     double lost = walk.lostShare(value);
-    StepError crossed = steps.at(value);
+    StepError crossed = moments.stepAt(value);
     bool isStored = storage.rounds(value) || lost > 0;
     if (!isStored && crossed.square == 0)
       return;
@@ -354,14 +372,14 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
         part.squares[value] = square;
     }
   };
-  Block &body = *findReturn(module)->getBlock();
   llvm::for_each(body.getArguments(), add);
   forEachLiveOp(body, ranges, [&](Operation *op) {
     llvm::for_each(op->getResults(), add);
     ranges.limitRounded();
   });
   withdrawDrifting(parts, body, ranges, gradients);
-  for (const Contention &contention : findContentions(body, ranges, gradients))
+  for (const Contention &contention :
+       findContentions(body, ranges, gradients, getMoments))
     for (auto [index, part] : llvm::enumerate(parts))
       if (part.isKnown())
         if (auto few =

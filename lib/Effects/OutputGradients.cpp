@@ -9,7 +9,6 @@
 #include "OutputGradients.h"
 
 #include "Stabilizers.h"
-#include "Steps.h"
 #include "WrittenOut.h"
 #include "mpopt/Propagate/Branches.h"
 #include "mpopt/Propagate/MeanSquare.h"
@@ -25,6 +24,7 @@
 #include "mpopt/Dialect/StopGradient.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Gradients/SpreadModels.h"
+#include "mpopt/Propagate/OpKind.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
 #include "mlir/IR/Diagnostics.h"

@@ -4,12 +4,11 @@
 #include "mpopt/Propagate/OpKind.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
-#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
-
 
 using namespace mlir;
 using namespace mpopt;
