@@ -181,7 +181,8 @@ static bool copiesElements(Operation *op) {
 
 RangeVerdict mpopt::judgeByRanges(StringRef kind, ArrayRef<Operation *> members,
                                   Operation *result, double tolerance,
-                                  const OverflowSites &sites) {
+                                  const OverflowSites &sites,
+                                  FlushedShares &shares) {
   const RangeAnalysis &ranges = sites.ranges();
   if (llvm::all_of(members, copiesElements))
     return {RangeVerdict::Harmless,
@@ -194,8 +195,7 @@ RangeVerdict mpopt::judgeByRanges(StringRef kind, ArrayRef<Operation *> members,
   if (!format)
     return {}; // a norm of what an unknown op gives
   if (hasRole(getMeaning(kind, result->getContext()), Role::NeverZero))
-    if (std::optional<double> share = FlushedShares(ranges).of(value);
-        share && *share >= 0.5)
+    if (std::optional<double> share = shares.of(value); share && *share >= 0.5)
       return {RangeVerdict::Confirmed, describeFlush(*share, value), value,
               value};
   if (!isSafe(members, ranges))

@@ -4,11 +4,8 @@
 // The estimate that MP204 and MP213 share: the expected share of a result's
 // non-zero values that its dtype stores as zero.
 //
-// The second moment says little about the smallest values: a softmax of
-// confident logits has a mean of 1 / n and mostly values of 1e-20. So the share
-// is taken from ln|x|, as a normal value. Through exponentials, softmax,
-// products, quotients and powers ln|x| follows from the operands; elsewhere
-// from mean and variance.
+// The share is taken from ln|x| where the domain LogMagnitude knows it,
+// elsewhere from mean and variance.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,15 +13,17 @@
 #define MPOPT_HAZARDS_FLUSHEDSHARE_H
 
 #include "mpopt/Hazards/RangeSupport.h"
+#include "mpopt/Propagate/LogMagnitude.h"
 
 #include "llvm/ADT/DenseMap.h"
 
 namespace mpopt {
 
-/// Computes the shares; values must be asked for in program order.
+/// An analysis of the module.
 class FlushedShares {
 public:
-  explicit FlushedShares(const RangeAnalysis &ranges) : ranges(ranges) {}
+  FlushedShares(mlir::Operation *module, mlir::AnalysisManager &manager);
+  bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &analyses);
 
   /// Expected share, in [0, 1], of the non-zero values of `value` that become 0
   /// where it is stored; nothing if none is expected or the estimate is
@@ -32,16 +31,10 @@ public:
   std::optional<double> of(mlir::Value value);
 
 private:
-  /// Mean and variance of ln|x| by group; an empty bound means only zeros. Null
-  /// if they say no more than the value itself.
-  const AbstractValue *getLogarithm(mlir::Value value);
-  std::optional<AbstractValue> computeLogarithm(mlir::Operation *op);
-  AbstractValue logarithmOf(mlir::Value value);
   std::optional<double> judge(mlir::Value value);
-  bool isFarAbove(mlir::Value value) const;
 
   const RangeAnalysis &ranges;
-  llvm::DenseMap<mlir::Value, std::unique_ptr<AbstractValue>> logarithms;
+  LogMagnitude logarithms;
   llvm::DenseMap<mlir::Value, std::optional<double>> shares;
 };
 

@@ -10,6 +10,7 @@
 #ifndef MPOPT_HAZARDS_RANGEVERDICT_H
 #define MPOPT_HAZARDS_RANGEVERDICT_H
 
+#include "mpopt/Hazards/FlushedShare.h"
 #include "mpopt/Hazards/OverflowSites.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -36,7 +37,7 @@ struct RangeVerdict {
 RangeVerdict judgeByRanges(llvm::StringRef kind,
                            llvm::ArrayRef<mlir::Operation *> members,
                            mlir::Operation *result, double tolerance,
-                           const OverflowSites &sites);
+                           const OverflowSites &sites, FlushedShares &shares);
 
 } // namespace mpopt
 

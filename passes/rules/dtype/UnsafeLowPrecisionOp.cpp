@@ -76,7 +76,8 @@ SmallVector<Operation *> UnsafeLowPrecisionOp::getMembers(Operation *op) const {
 RangeVerdict UnsafeLowPrecisionOp::getVerdict(Operation *op) {
   const auto &sites = getAnalysis<OverflowSites>();
   return judgeByRanges(getKind(op), getMembers(op), op,
-                       threshold("unsafe-op-error"), sites);
+                       threshold("unsafe-op-error"), sites,
+                       getAnalysis<FlushedShares>());
 }
 
 /// The member of a composite that is spoken of, if it is not the result.

@@ -27,7 +27,7 @@ struct NarrowingCast : mpopt::impl::NarrowingCastBase<NarrowingCast> {
     for (const OverflowSite &site : sites.sites)
       if (site.form == OverflowForm::Narrowing)
         judge(site, sites.ranges());
-    FlushedShares shares(sites.ranges());
+    auto &shares = getAnalysis<FlushedShares>();
     module.walk<WalkOrder::PreOrder>(
         [&](mp::CastOp cast) { judgeFlush(cast, sites, shares); });
   }

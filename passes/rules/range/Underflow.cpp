@@ -32,8 +32,7 @@ struct Underflow : mpopt::impl::UnderflowBase<Underflow> {
   void check(ModuleOp module) override {
     ranges = &getAnalysis<RangeAnalysis>();
     roots.clear();
-    FlushedShares expected(*ranges);
-    shares = &expected;
+    shares = &getAnalysis<FlushedShares>();
     double least = threshold("underflow-share");
     module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (isa<RangeOpInterface>(op) && !isa<mp::CastOp, mp::ConstantOp>(op))
