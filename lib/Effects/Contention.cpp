@@ -12,6 +12,7 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Gradients/SoftmaxRows.h"
+#include "mpopt/Propagate/AttentionScores.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
 #include <cmath>
@@ -73,43 +74,10 @@ static void setErrors(Contention &softmax, const ErrorMoments &moments) {
 // Attention that is one op
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// The sizes of an attention's scores, and what q k^T is multiplied by.
-struct Scores {
-  double rows = 0, keys = 0, depth = 0, scale = 0;
-
-  static std::optional<Scores> of(mp::AttentionOp op);
-};
-} // namespace
-
-/// Heads have an axis, or lie side by side in the last one.
-std::optional<Scores> Scores::of(mp::AttentionOp op) {
-  MaybeShape query = getShape(op.getQuery()), key = getShape(op.getKey());
-  // A cap or kept keys make other scores.
-  if (!query || !key || query->size() < 2 || key->size() < 2 ||
-      op.getPastKey() || op.getSoftcap().convertToDouble() > 0)
-    return std::nullopt;
-  bool sideBySide = query->size() == 3 && op.getNumHeads() > 0;
-  Scores scores;
-  scores.depth = double(query->back()) /
-                 (sideBySide ? double(int64_t(op.getNumHeads())) : 1);
-  scores.keys = double((*key)[key->size() - 2]);
-  if (!(scores.depth >= 1) || !(scores.keys >= 2))
-    return std::nullopt;
-  scores.rows = countElements(op.getQuery()) / scores.depth;
-  // A causal row sees half of the keys, on average.
-  if (op.getIsCausal())
-    scores.keys = (scores.keys + 1) / 2;
-  scores.scale = op.getScale().convertToDouble();
-  if (scores.scale == 0)
-    scores.scale = 1 / std::sqrt(scores.depth);
-  return scores;
-}
-
 /// Nothing if its scores are not far apart, or not known.
 static std::optional<Contention>
 findContention(mp::AttentionOp op, const OutputGradients &gradients) {
-  std::optional<Scores> scores = Scores::of(op);
+  std::optional<AttentionScores> scores = AttentionScores::of(op);
   const AbstractValue &query = gradients.estimate(op.getQuery()),
                       &key = gradients.estimate(op.getKey());
   if (!scores || !query.hasLikely() || !key.hasLikely())
@@ -127,17 +95,13 @@ findContention(mp::AttentionOp op, const OutputGradients &gradients) {
   return found;
 }
 
-/// K (n_q q_k + q_q n_k) for K terms, with n the squared errors and q the mean
-/// squares.
 static void setErrors(Contention &attention, mp::AttentionOp op,
                       const ErrorMoments &moments) {
   TensorMoments query = moments.of(op.getQuery()),
                 key = moments.of(op.getKey());
   attention.carriers[0].second = query.error;
   attention.carriers[1].second = key.error;
-  Scores scores = *Scores::of(op);
-  attention.error = scores.scale * scores.scale * scores.depth *
-                    (query.error * key.square + query.square * key.error);
+  attention.error = AttentionScores::of(op)->errorOf(query, key);
 }
 
 //===----------------------------------------------------------------------===//

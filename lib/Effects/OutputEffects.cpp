@@ -22,7 +22,7 @@
 #include "Parts.h"
 #include "TensorEffect.h"
 #include "mpopt/Propagate/Branches.h"
-#include "mpopt/Propagate/ErrorMoments.h"
+#include "mpopt/Propagate/ChangedDecisions.h"
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Propagate/StorageErrors.h"
 
@@ -30,7 +30,6 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Hazards/ConstantUses.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
@@ -280,8 +279,12 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
       moments.run(body);
     return moments;
   };
-  if (hasSteps(body))
+  ChangedDecisions decisions(ranges, moments);
+  bool chooses = ChangedDecisions::hasChoices(body);
+  if (chooses || hasSteps(body))
     getMoments();
+  if (chooses)
+    decisions.run(body);
   for (auto [index, part] : llvm::enumerate(parts)) {
     part.size = part.doubtful ? sizeOfDoubtful(part.value, ranges)
                               : sizeOf(part.value, ranges);
@@ -295,9 +298,12 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     if (!isa<FloatType>(getElementType(value)))
       return;
     double lost = walk.lostShare(value);
-    StepError crossed = moments.stepAt(value);
+    StepError crossed = decisions.errorOf(value);
+    if (crossed.square == 0)
+      crossed = moments.stepAt(value);
     bool isStored = storage.rounds(value) || lost > 0;
-    if (!isStored && crossed.square == 0)
+    Value unknown = decisions.unknownBehind(value);
+    if (!isStored && crossed.square == 0 && !unknown)
       return;
     // The steps of a function round as its result does.
     Value place = value;
@@ -308,6 +314,11 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
       Value gradient = gradients.gradient(index, place);
       if (!gradient || !part.isKnown())
         continue;
+      if (unknown) {
+        part.setUnknown("how errors of `" + getTensorName(unknown) +
+                        "` change what it chooses is not estimated");
+        continue;
+      }
       // Arguments that are about 0 are hardly rounded.
       if (part.doubtful && place == part.value)
         continue;

@@ -9,6 +9,7 @@
 #include "mpopt/Gradients/SoftmaxRows.h"
 #include "mpopt/Numerics/Unary.h"
 #include "mpopt/Propagate/AddedTerms.h"
+#include "mpopt/Propagate/AttentionScores.h"
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
@@ -225,10 +226,31 @@ double ErrorMoments::errorOfNormal(Operation *op, Value result,
   return spread > 0 ? x.error / spread * size.square : 0;
 }
 
+/// Keys are averaged, so that values pass their relative errors on; those of
+/// scores move the weights of an average, whose sum stays 1. Nothing if the
+/// sizes of the scores are not known.
+std::optional<double>
+ErrorMoments::errorOfAttention(mp::AttentionOp op,
+                               const TensorMoments &size) const {
+  std::optional<AttentionScores> scores = AttentionScores::of(op);
+  if (!scores)
+    return std::nullopt;
+  TensorMoments query = of(op.getQuery()), key = of(op.getKey()),
+                value = of(op.getValue());
+  double variance = scores->scale * scores->scale * scores->depth *
+                    query.square * key.variance;
+  double moved = scores->errorOf(query, key) * scores->keys *
+                 logitSquare({scores->keys}, scores->keys, variance);
+  return value.relative() * size.square + value.variance * moved;
+}
+
 /// Relative errors add up; a function of degree 1 of a row moves as far as one
 /// element does.
 double ErrorMoments::errorOfOther(Operation *op,
                                   const TensorMoments &size) const {
+  if (auto attention = dyn_cast<mp::AttentionOp>(op))
+    if (std::optional<double> error = errorOfAttention(attention, size))
+      return *error;
   const OpMeaning *meaning = getMeaning(op);
   if (hasRole(meaning, Role::Reduction) &&
       (meaning->degree == 1.0 || hasRole(meaning, Role::ExponentialSum)))

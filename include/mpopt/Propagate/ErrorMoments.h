@@ -26,6 +26,9 @@
 namespace mpopt {
 
 struct OpMeaning;
+namespace mp {
+class AttentionOp;
+} // namespace mp
 struct Unary;
 
 /// The mean square of a tensor's elements, their variance, in all and (where
@@ -61,6 +64,7 @@ public:
     return known;
   }
   TensorMoments of(mlir::Value value) const { return known.lookup(value); }
+  bool isKnown(mlir::Value value) const { return known.count(value); }
   /// The error by steps that the value is rounded to: its maker's, or those of
   /// a quantisation that reads it. None for most values, and where it is not
   /// known.
@@ -82,7 +86,6 @@ protected:
                                         mlir::OpResult result,
                                         const TensorMoments &size);
 
-  bool isKnown(mlir::Value value) const { return known.count(value); }
   /// E f'(x)^2; nothing where x is not known.
   std::optional<double> squaredSlope(const Unary &function,
                                      mlir::Value x) const;
@@ -99,6 +102,8 @@ private:
                        const TensorMoments &size) const;
   double errorOfStep(mlir::Operation *op, mlir::Value result,
                      const TensorMoments &size);
+  std::optional<double> errorOfAttention(mp::AttentionOp op,
+                                         const TensorMoments &size) const;
   double errorOfOther(mlir::Operation *op, const TensorMoments &size) const;
   StepError stepOf(mlir::Value value, double width) const;
   void give(mlir::Value value, std::optional<double> error);

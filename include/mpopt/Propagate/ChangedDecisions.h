@@ -1,0 +1,70 @@
+//===- ChangedDecisions.h - Choices that errors change ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// An index or truth value has no derivative, and is right or another one. It
+// changes where the errors of two candidates differ by more than the gap
+// between them: with a density f of the gap next to 0 and a difference d of the
+// errors, in the share f E|d| of all choices. This domain carries that share to
+// the ops that choose elements by it. A changed choice puts another element of
+// the same distribution in the place of the right one, so that the mean square
+// of its error is twice the variance.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_PROPAGATE_CHANGEDDECISIONS_H
+#define MPOPT_PROPAGATE_CHANGEDDECISIONS_H
+
+#include "mpopt/Propagate/ErrorMoments.h"
+
+namespace mpopt {
+
+class ChangedDecisions : public Propagation<ChangedDecisions> {
+public:
+  /// `moments` has been run over the same body.
+  ChangedDecisions(const RangeAnalysis &ranges, const ErrorMoments &moments)
+      : Propagation(ranges), moments(moments) {}
+
+  /// True if the body has a float whose order or whole part chooses something.
+  static bool hasChoices(mlir::Block &body);
+
+  /// The error of a float tensor whose elements are chosen by what errors
+  /// change; none for most, and where many runs change no choice at all.
+  StepError errorOf(mlir::Value value) const;
+  /// The tensor that decides about `value` with errors that are not known;
+  /// null if there is none.
+  mlir::Value unknownBehind(mlir::Value value) const {
+    return unknown.lookup(value);
+  }
+
+  // The members of a domain.
+  void begin(mlir::Value) {}
+  void transfer(mlir::Operation *op, OpKind kind);
+  bool flow(mlir::Value from, mlir::Value to);
+  void skip(mlir::Operation *) {}
+
+private:
+  /// Nothing if the errors or the gap are not known.
+  std::optional<double> shareChanged(mlir::Operation *op, mlir::Value result);
+  std::optional<double> shareOfComparison(mlir::Operation *op) const;
+  std::optional<double> shareOfExtreme(mlir::Value candidates, int64_t axis,
+                                       double chosen) const;
+  std::optional<double> shareOfWhole(mlir::Value value) const;
+  void choose(mlir::Operation *op, mlir::Value result, double share);
+  double squareOfChange(mlir::Operation *op, mlir::Value result) const;
+
+  const ErrorMoments &moments;
+  /// The share of the elements that are another choice.
+  llvm::DenseMap<mlir::Value, double> shares;
+  /// The expected number of changes that begin at a value.
+  llvm::DenseMap<mlir::Value, double> changes;
+  llvm::DenseMap<mlir::Value, StepError> errors;
+  llvm::DenseMap<mlir::Value, mlir::Value> unknown;
+};
+
+/// K (K - 1) times the integral of phi^2 Phi^(K - 2): the density at 0 of the
+/// gap between the best two of K draws of a standard normal number.
+double densityOfTopGap(double candidates);
+
+} // namespace mpopt
+
+#endif // MPOPT_PROPAGATE_CHANGEDDECISIONS_H

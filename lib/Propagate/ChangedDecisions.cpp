@@ -1,0 +1,459 @@
+//===- ChangedDecisions.cpp - Choices that errors change
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Candidates are draws of one normal number. Not covered: candidates with one
+// far ahead of the others in every row, and masks that errors leave out.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Propagate/ChangedDecisions.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/FloatFormat.h"
+#include "mpopt/Numerics/Unary.h"
+#include "mpopt/Propagate/Masks.h"
+#include "mpopt/Ranges/Value/FunctionOf.h"
+
+#include <cmath>
+#include <numbers>
+
+using namespace mlir;
+using namespace mpopt;
+
+static bool isFloat(Value value) {
+  return isa<FloatType>(getElementType(value));
+}
+
+//===----------------------------------------------------------------------===//
+// Normal numbers
+//===----------------------------------------------------------------------===//
+
+static double density(double z) {
+  return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+}
+static double below(double z) { return 0.5 * std::erfc(-z * M_SQRT1_2); }
+
+/// z with the share `share` of normal numbers below it, by bisection.
+static double quantile(double share) {
+  double lo = -8, hi = 8; // all but 1e-15 of them lie between
+  for (int step = 0; step < 48; ++step)
+    (below((lo + hi) / 2) < share ? lo : hi) = (lo + hi) / 2;
+  return (lo + hi) / 2;
+}
+
+double mpopt::densityOfTopGap(double candidates) {
+  if (candidates < 2)
+    return 0;
+  constexpr double kStep = 1.0 / 32, kReach = 8;
+  double sum = 0;
+  for (double z = -kReach; z <= kReach; z += kStep)
+    sum += density(z) * density(z) * std::pow(below(z), candidates - 2);
+  return candidates * (candidates - 1) * sum * kStep;
+}
+
+/// E max(d, 0) of the difference of two errors with that mean square.
+static double meanAhead(double error) {
+  return std::sqrt(error / std::numbers::pi);
+}
+
+//===----------------------------------------------------------------------===//
+// Candidates
+//===----------------------------------------------------------------------===//
+
+/// The dim of an axis that is counted from the last one; nothing if it is open.
+static std::optional<double> getDim(Value value, int64_t fromLast) {
+  MaybeShape shape = getShape(value);
+  if (!shape)
+    return std::nullopt;
+  if (fromLast >= int64_t(shape->size()))
+    return 1;
+  int64_t dim = (*shape)[shape->size() - 1 - fromLast];
+  return dim >= 0 ? std::optional(double(dim)) : std::nullopt;
+}
+
+namespace {
+/// The variance and the errors by which candidates of a row differ.
+struct Candidates {
+  double variance = 0, error = 0;
+};
+} // namespace
+
+/// What all candidates of a row have in common decides nothing: a term of a sum
+/// with one element along the axis.
+static Candidates candidatesAlong(Value value, int64_t fromLast,
+                                  const ErrorMoments &moments,
+                                  unsigned depth = 8) {
+  if (getDim(value, fromLast) == 1.0)
+    return {};
+  TensorMoments own = moments.of(value);
+  Candidates all = {own.variance, own.error};
+  Operation *op = getMaker(value, Peel::InsertedCasts);
+  if (depth == 0 || !hasRole(op, Role::Addition | Role::Subtraction))
+    return all;
+  // Rounding the sum differs between the candidates.
+  Candidates sum;
+  double passed = 0;
+  for (Value operand : op->getOperands()) {
+    Candidates its = candidatesAlong(operand, fromLast, moments, depth - 1);
+    sum.variance += its.variance;
+    sum.error += its.error;
+    passed += moments.of(operand).error;
+  }
+  sum.error += std::max(0.0, own.error - passed);
+  // Terms that cancel are no independent ones.
+  return sum.variance < all.variance ? sum : all;
+}
+
+/// The mean square of rounding a number, of its square (docs/effect.md).
+static double squareOfRounding(Value value) {
+  const FloatFormat *format = getFloatFormat(getElementType(value));
+  double unit = format ? format->unitRoundoff() : 0;
+  return 2 * std::numbers::ln2 / 9 * unit * unit;
+}
+
+/// The operand of a sum, product or quotient whose other operand all candidates
+/// have in common; null if there is none.
+static Value skipCommon(Operation *op, int64_t fromLast) {
+  if (!hasRole(op, Role::Arithmetic) || op->getNumOperands() != 2)
+    return {};
+  bool first = getDim(op->getOperand(0), fromLast) == 1.0;
+  bool second = getDim(op->getOperand(1), fromLast) == 1.0;
+  return first == second ? Value() : op->getOperand(first ? 1 : 0);
+}
+
+/// The mean square of the errors by which candidates differ, of the variance
+/// by which they differ themselves: in front of functions that keep the order
+/// and of what all of them have in common, where they are nearest to normal
+/// numbers. Nothing if they do not vary.
+static std::optional<double> noiseOf(Value value, int64_t fromLast,
+                                     const ErrorMoments &moments) {
+  // A softmax that is written out takes a handful of ops.
+  constexpr unsigned kMostOps = 16;
+  double passed = 0;
+  for (unsigned count = 0; count < kMostOps; ++count) {
+    Operation *op = getMaker(value, Peel::InsertedCasts);
+    if (!op || op->getNumOperands() == 0)
+      break;
+    Value common = skipCommon(op, fromLast);
+    bool isMonotone =
+        op->getNumOperands() == 1 &&
+        hasRole(op, Role::Softmax | Role::Exponential | Role::Probability);
+    if (!common && !isMonotone)
+      break;
+    // A relative error of e^x is an absolute one of x, and that of a sum counts
+    // beside the term by which candidates differ.
+    Value inside = common ? common : op->getOperand(0);
+    bool isScaled = hasRole(op, Role::Multiplication | Role::Division);
+    double varies = moments.of(isScaled ? value : inside).variance;
+    if (varies > 0)
+      passed += squareOfRounding(value) *
+                (common ? moments.of(value).square : 1) / varies;
+    value = inside;
+  }
+  Candidates candidates = candidatesAlong(value, fromLast, moments);
+  if (!(candidates.variance > 0))
+    return std::nullopt;
+  return passed + candidates.error / candidates.variance;
+}
+
+/// The share of the choices of `chosen` elements along an axis that change.
+std::optional<double> ChangedDecisions::shareOfExtreme(Value value, int64_t axis,
+                                               double chosen) const {
+  MaybeShape shape = getShape(value);
+  std::optional<int64_t> at =
+      shape ? normalizeAxis(axis, shape->size()) : std::nullopt;
+  if (!at || (*shape)[*at] < 0)
+    return std::nullopt;
+  double count = double((*shape)[*at]);
+  if (moments.of(value).error == 0 || count < 2)
+    return 0;
+  std::optional<double> noise =
+      noiseOf(value, int64_t(shape->size()) - 1 - *at, moments);
+  if (!noise)
+    return std::nullopt;
+  double ahead = meanAhead(*noise);
+  // The best, or the last of the chosen ones and the first that is not chosen;
+  // of all in order each has two neighbours, at a density of
+  // count times the integral of phi^2.
+  double changed =
+      chosen >= count ? count / std::sqrt(std::numbers::pi) * ahead
+      : chosen > 1 ? count * density(quantile(1 - chosen / count)) * ahead /
+                         chosen
+                   : densityOfTopGap(count) * ahead;
+  return std::min(-std::expm1(-changed), 1 - 1 / count);
+}
+
+/// The share of the signs of lhs - rhs that change. Equal numbers are rounded
+/// alike, and others rarely to the same one.
+std::optional<double> ChangedDecisions::shareOfComparison(Operation *op) const {
+  if (isa<mp::EqualOp, mp::NotEqualOp>(op))
+    return 0;
+  double mean = 0, variance = 0, error = 0;
+  for (Value operand : op->getOperands()) {
+    if (!moments.isKnown(operand))
+      return std::nullopt;
+    Cell hull = ranges.preRounding(operand).hull();
+    mean = hull.mean - mean;
+    variance += hull.variance;
+    error += moments.of(operand).error;
+  }
+  if (error == 0)
+    return 0;
+  if (!(variance > 0))
+    return std::nullopt;
+  double deviation = std::sqrt(variance + error);
+  // E |d| on both sides.
+  return std::min(0.5, density(mean / deviation) / deviation *
+                           std::sqrt(2 * error / std::numbers::pi));
+}
+
+//===----------------------------------------------------------------------===//
+// What is chosen
+//===----------------------------------------------------------------------===//
+
+static std::optional<double> valueAt(Value value, Value x, double at,
+                                     bool stored, unsigned depth);
+
+/// The result of an op, before it is stored.
+static std::optional<double> evaluateAt(Value value, Value x, double at,
+                                        bool stored, unsigned depth) {
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == 0 || op->getNumOperands() == 0 ||
+      op->getNumOperands() > 2)
+    return std::nullopt;
+  std::optional<double> lhs = valueAt(op->getOperand(0), x, at, stored, depth - 1);
+  if (!lhs)
+    return std::nullopt;
+  if (op->getNumOperands() == 1) {
+    std::optional<Unary> function = getFunction(op);
+    return function ? std::optional(evaluate(*function, *lhs)) : std::nullopt;
+  }
+  std::optional<double> rhs = valueAt(op->getOperand(1), x, at, stored, depth - 1);
+  if (!rhs)
+    return std::nullopt;
+  if (hasRole(op, Role::Addition))
+    return *lhs + *rhs;
+  if (hasRole(op, Role::Subtraction))
+    return *lhs - *rhs;
+  if (hasRole(op, Role::Multiplication))
+    return *lhs * *rhs;
+  if (hasRole(op, Role::Division) && *rhs != 0)
+    return *lhs / *rhs;
+  return std::nullopt;
+}
+
+/// A function of x alone, at one x: through rows of the function table and
+/// arithmetic with numbers; with each step rounded to its dtype if `stored`.
+static std::optional<double> valueAt(Value value, Value x, double at,
+                                     bool stored, unsigned depth = 16) {
+  std::optional<double> result;
+  Value source = peel(value);
+  if (source == peel(x))
+    result = at;
+  else if (std::optional<double> number = getSplatConstant(source))
+    result = number;
+  else
+    result = evaluateAt(source, x, at, stored, depth);
+  const FloatFormat *format = getFloatFormat(getElementType(value));
+  return result && stored && format ? std::optional(format->round(*result))
+                                    : result;
+}
+
+/// The whole numbers that a chain of functions starts from; null if it does not.
+static Value findWhole(Value value) {
+  // Buckets of distances take a handful of ops.
+  constexpr unsigned kMostOps = 16;
+  for (unsigned count = 0; count < kMostOps; ++count) {
+    value = peel(value);
+    if (!isFloat(value))
+      return value;
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getNumOperands() == 0)
+      return {};
+    if (op->getNumOperands() == 1)
+      value = op->getOperand(0);
+    else if (std::optional<std::pair<Value, double>> split = splitNumber(op))
+      value = split->first;
+    else
+      return {};
+  }
+  return {};
+}
+
+/// The share of the whole numbers x of which a function, cut off behind the
+/// point, changes as its steps are stored. Nothing if there are too many.
+static std::optional<double> shareOfFunction(Value value, Value x,
+                                             const RangeAnalysis &ranges) {
+  constexpr double kMost = 1 << 14;      // positions of a long sequence
+  constexpr double kUncertain = 0x1p-20; // FP32 after eight roundings
+  Cell hull = ranges.of(x).hull();
+  if (!(hull.hi - hull.lo <= kMost))
+    return std::nullopt;
+  double changed = 0, count = 0;
+  for (double at = hull.lo; at <= hull.hi; ++at) {
+    std::optional<double> exact = valueAt(value, x, at, /*stored=*/false),
+                          stored = valueAt(value, x, at, /*stored=*/true);
+    if (!exact || !stored)
+      return std::nullopt;
+    // FP32 does not know either on which side of an edge it is.
+    double toEdge = std::fabs(*exact - std::round(*exact));
+    if (!std::isfinite(*exact) || !std::isfinite(*stored) ||
+        toEdge < kUncertain * std::fabs(*exact))
+      continue;
+    ++count;
+    changed += std::trunc(*exact) != std::trunc(*stored);
+  }
+  return count > 0 ? changed / count : 0;
+}
+
+/// The share of whole numbers that change, with edges at a distance of 1.
+std::optional<double> ChangedDecisions::shareOfWhole(Value value) const {
+  if (ranges.preRounding(value).integral)
+    return 0;
+  if (Value whole = findWhole(value))
+    if (auto share = shareOfFunction(value, whole, ranges))
+      return share;
+  if (!moments.isKnown(value))
+    return std::nullopt;
+  return std::min(1.0,
+                  std::sqrt(2 * moments.of(value).error / std::numbers::pi));
+}
+
+/// The square of the jump of a function that is written in pieces, at the
+/// number that its argument is compared with. Nothing for other selections.
+static std::optional<double> squaredJump(mp::WhereOp op) {
+  Operation *test = op.getCondition().getDefiningOp();
+  if (!test || test->getNumOperands() != 2)
+    return std::nullopt;
+  std::optional<std::pair<Value, double>> split = splitNumber(test);
+  if (!split)
+    return std::nullopt;
+  auto [x, edge] = *split;
+  std::optional<double> lhs = valueAt(op.getLhs(), x, edge, false),
+                        rhs = valueAt(op.getRhs(), x, edge, false);
+  if (!lhs || !rhs)
+    return std::nullopt;
+  return (*lhs - *rhs) * (*lhs - *rhs);
+}
+
+/// The mean square of the error of an element that is another choice.
+double ChangedDecisions::squareOfChange(Operation *op, Value result) const {
+  if (auto where = dyn_cast<mp::WhereOp>(op))
+    if (std::optional<double> square = squaredJump(where))
+      return *square;
+  if (std::optional<MaskedScores> scores = findMaskedScores(result, ranges))
+    return 2 * scores->live.variance;
+  return 2 * moments.of(result).variance;
+}
+
+void ChangedDecisions::choose(Operation *op, Value result, double share) {
+  double square = share * squareOfChange(op, result);
+  if (square > 0)
+    errors[result] = {std::sqrt(square / share), square, share};
+}
+
+//===----------------------------------------------------------------------===//
+// The domain
+//===----------------------------------------------------------------------===//
+
+/// True if the result is an index, a truth value or a whole number that the
+/// order or the size of floats decides.
+static bool decidesBy(Operation *op, Value result) {
+  return !isFloat(result) && op->getNumOperands() > 0 &&
+         isFloat(op->getOperand(0)) && getOpKind(op) != OpKind::Round &&
+         getOpKind(op) != OpKind::Source;
+}
+
+bool ChangedDecisions::hasChoices(Block &body) {
+  return body
+      .walk([](Operation *op) {
+        bool decides = llvm::any_of(op->getResults(), [&](Value result) {
+          return !result.use_empty() && decidesBy(op, result);
+        });
+        return decides ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+std::optional<double> ChangedDecisions::shareChanged(Operation *op, Value result) {
+  Value value = op->getOperand(0);
+  if (isa<mp::CastOp>(op))
+    // A truth value is false for 0 alone, which rounding keeps.
+    return getElementType(result).isInteger(1) ? 0 : shareOfWhole(value);
+  if (auto axis = op->getAttrOfType<IntegerAttr>("axis")) {
+    int64_t rank = getShape(value) ? int64_t(getShape(value)->size()) : 0;
+    auto at = normalizeAxis(axis.getInt(), rank);
+    // A result without the axis, or with one element there, has one choice.
+    double chosen = 1;
+    if (at && getShape(result) && int64_t(getShape(result)->size()) == rank)
+      chosen = double(std::max<int64_t>((*getShape(result))[*at], 1));
+    return moments.isKnown(value)
+               ? shareOfExtreme(value, axis.getInt(), chosen)
+               : std::nullopt;
+  }
+  if (op->getNumOperands() == 2 && getElementType(result).isInteger(1) &&
+      isFloat(op->getOperand(1)))
+    return shareOfComparison(op);
+  bool hasErrors = llvm::any_of(op->getOperands(), [&](Value operand) {
+    return isFloat(operand) &&
+           (!moments.isKnown(operand) || moments.of(operand).error > 0);
+  });
+  return hasErrors ? std::nullopt : std::optional(0.0);
+}
+
+void ChangedDecisions::transfer(Operation *op, OpKind) {
+  double kept = 1;
+  Value source;
+  for (Value operand : op->getOperands())
+    if (!isFloat(operand)) {
+      kept *= 1 - shares.lookup(operand);
+      if (!source)
+        source = unknown.lookup(operand);
+    }
+  for (Value result : op->getResults()) {
+    double share = 1 - kept;
+    Value lacks = source;
+    if (decidesBy(op, result)) {
+      if (std::optional<double> its = shareChanged(op, result)) {
+        share = 1 - kept * (1 - *its);
+        double &expected = changes[result];
+        expected = std::max(expected, *its * countElements(result));
+      } else {
+        lacks = op->getOperand(0);
+      }
+    }
+    if (lacks)
+      unknown[result] = lacks;
+    if (isFloat(result))
+      choose(op, result, share);
+    else if (share > 0)
+      shares[result] = share;
+  }
+}
+
+StepError ChangedDecisions::errorOf(Value value) const {
+  // -ln 0.05: with more, 95 % of all runs change one or more. With fewer most
+  // runs have no such error, and the others a large one.
+  constexpr double kExpected = 3;
+  double all = 0;
+  for (auto [result, expected] : changes)
+    all += expected;
+  return all < kExpected ? StepError() : errors.lookup(value);
+}
+
+bool ChangedDecisions::flow(Value from, Value to) {
+  if (Value source = unknown.lookup(from))
+    unknown[to] = source;
+  double share = shares.lookup(from), before = shares.lookup(to);
+  // A share that grows by less changes nothing that is said.
+  constexpr double kSame = 1.01;
+  if (share <= kSame * before)
+    return false;
+  shares[to] = share;
+  return true;
+}

@@ -1,0 +1,53 @@
+// An index has no derivative: its effect is that of the choices that errors change.
+// RUN: split-file %s %t
+// RUN: not mpopt --check %t/near.mlir | FileCheck %s --check-prefix NEAR
+// RUN: mpopt --check %t/far.mlir | FileCheck %s --check-prefix FAR
+// RUN: mpopt --check %t/pieces.mlir | FileCheck %s --check-prefix PIECES
+// RUN: mpopt --check %t/unknown.mlir --format json | FileCheck %s --check-prefix UNKNOWN
+
+// NEAR: is expected to move `result` by {{[0-9]+}} %: too much
+// FAR: is expected to move `result` by 0 %: fine
+// Both sides of the selection are 0 where the condition changes.
+// PIECES: is expected to move `result` by 0.0{{[0-9]+}} %: fine
+// UNKNOWN: "unknown": "how errors of `{{.*}}` change what it chooses is not estimated"
+
+//--- near.mlir
+// A common term of 1,000 hides how far 512 candidates are apart.
+func.func @main(%x: tensor<64x512xf16> {mp.name = "x"}, %table: tensor<512x8xf16>, %far: tensor<64x1xf16>) -> (tensor<64x8xf16> {mp.name = "result"}) {
+  %thousand = mp.constant dense<1000.0> : tensor<f16>
+  %c = mp.mul %far, %thousand : (tensor<64x1xf16>, tensor<f16>) -> tensor<64x1xf16>
+  %s = mp.add %x, %c : (tensor<64x512xf16>, tensor<64x1xf16>) -> tensor<64x512xf16>
+  %i = mp.arg_max %s {axis = 1 : i64} : (tensor<64x512xf16>) -> tensor<64xi64>
+  %y = mp.gather %table, %i {axis = 0 : i64} : (tensor<512x8xf16>, tensor<64xi64>) -> tensor<64x8xf16>
+  return %y : tensor<64x8xf16>
+}
+
+//--- far.mlir
+func.func @main(%x: tensor<4x8xf16> {mp.name = "x"}, %table: tensor<8x8xf16>) -> (tensor<4x8xf16> {mp.name = "result"}) {
+  %two = mp.constant dense<2.0> : tensor<f16>
+  %s = mp.mul %x, %two : (tensor<4x8xf16>, tensor<f16>) -> tensor<4x8xf16>
+  %i = mp.arg_max %s {axis = 1 : i64} : (tensor<4x8xf16>) -> tensor<4xi64>
+  %y = mp.gather %table, %i {axis = 0 : i64} : (tensor<8x8xf16>, tensor<4xi64>) -> tensor<4x8xf16>
+  return %y : tensor<4x8xf16>
+}
+
+//--- pieces.mlir
+func.func @main(%x: tensor<4096xf16> {mp.name = "x"}) -> (tensor<4096xf16> {mp.name = "result"}) {
+  %zero = mp.constant dense<0.0> : tensor<f16>
+  %slope = mp.constant dense<0.1> : tensor<f16>
+  %third = mp.constant dense<0.3> : tensor<f16>
+  %a = mp.mul %x, %third : (tensor<4096xf16>, tensor<f16>) -> tensor<4096xf16>
+  %p = mp.greater %a, %zero : (tensor<4096xf16>, tensor<f16>) -> tensor<4096xi1>
+  %b = mp.mul %a, %slope : (tensor<4096xf16>, tensor<f16>) -> tensor<4096xf16>
+  %y = mp.where %p, %a, %b : (tensor<4096xi1>, tensor<4096xf16>, tensor<4096xf16>) -> tensor<4096xf16>
+  return %y : tensor<4096xf16>
+}
+
+//--- unknown.mlir
+func.func @main(%boxes: tensor<1x64x4xf16> {mp.name = "boxes"}, %scores: tensor<1x1x64xf16>, %table: tensor<64x8xf16>) -> (tensor<?x3x8xf16> {mp.name = "result"}) {
+  %two = mp.constant dense<2.0> : tensor<f16>
+  %s = mp.mul %scores, %two : (tensor<1x1x64xf16>, tensor<f16>) -> tensor<1x1x64xf16>
+  %i = mp.non_max_suppression %boxes, %s : (tensor<1x64x4xf16>, tensor<1x1x64xf16>) -> tensor<?x3xi64>
+  %y = mp.gather %table, %i {axis = 0 : i64} : (tensor<64x8xf16>, tensor<?x3xi64>) -> tensor<?x3x8xf16>
+  return %y : tensor<?x3x8xf16>
+}
