@@ -5,10 +5,10 @@
     bench/grammar.py --score DIR MPOPT [MPOPT2] [--misses] [--brief]
 
 A network is a stem (sound, images, tokens, tables, points, features with a mask), 2 to 28 layers and a head, drawn by
-the seed: two thirds by PyTorch's exporters (grammar/layers.py), the others as ONNX (grammar/graphs.py). Weights are as
-initialised or as trained ones are (grammar/draws.py), batch norms' statistics are those of a pass of data. What is true
-is measured (grammar/labels.py) on 16 samples of the declared inputs. Networks whose outputs are not finite in FP32, do not
-depend on the inputs or depend on them chaotically are drawn again.
+the seed: two thirds by PyTorch's exporters (grammar/modules.py, layers.py), the others as ONNX (graphs.py). Weights are
+as initialised or as trained ones are (draws.py), batch norms' statistics are those of a pass of data. What is true is
+measured (labels.py) on 16 samples of the declared inputs. Networks whose outputs are not finite in FP32, do not depend on
+the inputs or depend on them chaotically are drawn again.
 
 --score prints a row for each precision and binary, and what differs between two; --misses what the last one has wrong,
 --brief only the rows. Making needs torch, onnx and onnxruntime.
@@ -36,7 +36,7 @@ def make_network(seed: list[int]) -> tuple:
     """A model, its inputs by name and what it is made of."""
     import exporting
     import graphs
-    import layers
+    import modules
     import onnx
     import torch
     from draws import Draw
@@ -47,7 +47,7 @@ def make_network(seed: list[int]) -> tuple:
         model, inputs, names = graphs.build(d)
         by = "onnx"
     else:
-        network, inputs, names = layers.build(d)
+        network, inputs, names = modules.build(d)
         model, by = exporting.export(d, network, inputs)
     onnx.checker.check_model(model)
     named = dict(zip([value.name for value in model.graph.input], inputs, strict=True))
