@@ -31,7 +31,7 @@ def error_of(exact: numpy.ndarray, stored: numpy.ndarray) -> tuple[float, float,
     exact, stored = exact.astype(numpy.float64), stored.astype(numpy.float64)
     here = numpy.isfinite(exact)
     both = here & numpy.isfinite(stored)
-    differences, sizes = numpy.abs(exact - stored)[both], numpy.abs(exact)[both]
+    differences, sizes = numpy.abs(exact[both] - stored[both]), numpy.abs(exact[both])
     return float(differences.max(initial=0)), float(sizes.max(initial=0)), bool((here & ~both).any())
 
 
