@@ -23,19 +23,29 @@ using namespace mpopt;
 /// Softmaxes of which a larger share of the rows moves move evenly enough.
 static constexpr double kFew = 0.1;
 
-/// The values, and all that they are computed from.
-static SmallVector<Value> findBehind(SmallVector<Value> work) {
-  SmallVector<Value> found;
+/// The softmaxes of an output whose errors are told apart, of the largest
+/// ones: each has a set of tensors that grows with depth. Published models
+/// have fewer layers of attention.
+static constexpr size_t kMostContended = 64;
+
+/// Those of the squares whose values `contention` is computed from.
+static Contended findBehind(const Contention &contention,
+                            const llvm::MapVector<Value, double> &squares) {
+  Contended part;
   llvm::DenseSet<Value> seen;
+  auto work = llvm::to_vector<4>(llvm::make_first_range(contention.carriers));
   while (!work.empty()) {
     Value next = work.pop_back_val();
     if (!seen.insert(next).second)
       continue;
-    found.push_back(next);
+    if (auto found = squares.find(next); found != squares.end()) {
+      part.values.push_back(next);
+      part.all += found->second;
+    }
     if (Operation *op = next.getDefiningOp())
       llvm::append_range(work, op->getOperands());
   }
-  return found;
+  return part;
 }
 
 //===----------------------------------------------------------------------===//
@@ -145,8 +155,6 @@ mpopt::findContentions(Block &body, const RangeAnalysis &ranges,
       setErrors(contention, attention, moments);
     else
       setErrors(contention, moments);
-    contention.values = findBehind(
-        llvm::to_vector(llvm::make_first_range(contention.carriers)));
     setFactor(contention);
   }
   return found;
@@ -163,27 +171,47 @@ static double squareBy(Value carrier, double error, size_t output,
                   analysis.samples(), errorOf(error));
 }
 
-std::optional<Contended> mpopt::partOf(const Contention &contention,
-                                       size_t output,
-                                       const OutputGradients &gradients,
-                                       SquaredError &error, double normal) {
-  if (!(normal > 0))
-    return std::nullopt;
-  double square = 0;
-  for (auto [carrier, its] : contention.carriers)
-    square += squareBy(carrier, its, output, gradients) / normal;
-  Contended part;
-  for (Value value : contention.values)
-    if (error.squares.contains(value))
-      part.values.push_back(value);
-  for (Value value : part.values)
-    part.all += error.squares.lookup(value);
+/// Moves the part of `error` that comes by the scores, to first order `square`,
+/// from the sum to one of its own.
+static void addPart(const Contention &contention, double square,
+                    SquaredError &error) {
+  Contended part = findBehind(contention, error.squares);
   square = std::min(square, part.all);
   if (!(square > 0))
-    return std::nullopt;
+    return;
   part.square = square * contention.factor;
   part.share = contention.share;
   part.rows = contention.rows;
   error.sum = std::max(part.square, error.sum - (square - part.square));
-  return part;
+  error.contended.push_back(std::move(part));
+}
+
+void mpopt::addContended(ArrayRef<Contention> contentions, size_t output,
+                         const OutputGradients &gradients, SquaredError &error,
+                         double normal) {
+  if (!(normal > 0))
+    return;
+  std::vector<std::pair<const Contention *, double>> parts;
+  for (const Contention &contention : contentions) {
+    double square = 0;
+    for (auto [carrier, its] : contention.carriers)
+      square += squareBy(carrier, its, output, gradients) / normal;
+    if (square > 0)
+      parts.push_back({&contention, square});
+  }
+  if (parts.size() > kMostContended) {
+    // By the squared error of the elements that a row which moves changes.
+    auto rank = [](const auto &part) {
+      const auto &[contention, square] = part;
+      return std::pair(-square * contention->factor / contention->share,
+                       contention);
+    };
+    llvm::sort(parts, [&](const auto &lhs, const auto &rhs) {
+      return rank(lhs) < rank(rhs);
+    });
+    parts.resize(kMostContended);
+    llvm::sort(parts);
+  }
+  for (auto [contention, square] : parts)
+    addPart(*contention, square, error);
 }

@@ -44,8 +44,6 @@ struct Contention {
   double share = 1, rows = 0;
   /// The square of what moves, of what first order has for it, at most 1.
   double factor = 1;
-  /// The tensors whose storage moves scores.
-  llvm::SmallVector<mlir::Value> values;
 };
 
 /// The softmaxes of a body of which few rows move. `getMoments` gives the
@@ -55,12 +53,12 @@ findContentions(mlir::Block &body, const RangeAnalysis &ranges,
                 const OutputGradients &gradients,
                 llvm::function_ref<const ErrorMoments &()> getMoments);
 
-/// The part of an output's error, of a mean square of all elements that adds up
-/// to `normal`, that comes by the scores; what is too much of it is gone from
-/// the sum. Nothing if none does.
-std::optional<Contended> partOf(const Contention &contention, size_t output,
-                                const OutputGradients &gradients,
-                                SquaredError &error, double normal);
+/// Adds to an output's error, of a mean square of all elements that adds up to
+/// `normal`, the parts that come by scores; what is too much of them is gone
+/// from the sum.
+void addContended(llvm::ArrayRef<Contention> contentions, size_t output,
+                  const OutputGradients &gradients, SquaredError &error,
+                  double normal);
 
 } // namespace mpopt
 

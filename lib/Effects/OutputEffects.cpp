@@ -389,13 +389,11 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     ranges.limitRounded();
   });
   withdrawDrifting(parts, body, ranges, gradients);
-  for (const Contention &contention :
-       findContentions(body, ranges, gradients, getMoments))
-    for (auto [index, part] : llvm::enumerate(parts))
-      if (part.isKnown())
-        if (auto few =
-                partOf(contention, index, gradients, part, part.size->normal))
-          part.contended.push_back(std::move(*few));
+  std::vector<Contention> contentions =
+      findContentions(body, ranges, gradients, getMoments);
+  for (auto [index, part] : llvm::enumerate(parts))
+    if (part.isKnown())
+      addContended(contentions, index, gradients, part, part.size->normal);
   for (auto [index, output] : llvm::enumerate(outputs)) {
     SmallVector<const Part *> own;
     for (const Part &part : parts)
