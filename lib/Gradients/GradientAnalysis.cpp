@@ -158,11 +158,9 @@ void GradientAnalysis::Driver::giveHits(unsigned index, Hits hits) {
 }
 
 void GradientAnalysis::Driver::giveLosses(unsigned index, Losses losses) {
-  if (!inGradient)
-    return;
-  Gradient &gradient = gradients[current->getResult(index)];
-  gradient.losses = losses;
-  gradient.knowsLosses = true;
+  if (inGradient && !projects)
+    gradients[current->getResult(index)].losses =
+        std::make_unique<Losses>(losses);
 }
 
 Losses GradientAnalysis::Driver::combineLosses() {
@@ -272,8 +270,8 @@ void GradientAnalysis::Driver::finish(OpResult result) {
     gradient.value.source = LikelySource::Unknown;
   if (projects)
     return;
-  if (!gradient.knowsLosses)
-    gradient.losses = combineLosses();
+  if (!gradient.losses)
+    gradient.losses = std::make_unique<Losses>(combineLosses());
   if (!gradient.hits)
     carryHits(result);
 
@@ -285,15 +283,16 @@ void GradientAnalysis::Driver::finish(OpResult result) {
                            Role::Concatenation | Role::Negation))
     return;
   const Spread &its = spread(result);
-  gradient.losses.hit = gradient.losses.hit.then(
+  Losses &losses = *gradient.losses;
+  losses.hit = losses.hit.then(
       sizes(gradient, its.zero, true).flushed(*format, its.factors));
   if (gradient.hits)
-    gradient.losses.rest = gradient.losses.rest.then(
+    losses.rest = losses.rest.then(
         sizes(gradient, its.zero, false).flushed(*format, its.factors));
   int most = mostExponent(absMax(result), *format);
-  if (most < gradient.losses.most) {
-    gradient.losses.most = most;
-    gradient.losses.limit = result;
+  if (most < losses.most) {
+    losses.most = most;
+    losses.limit = result;
   }
 }
 
@@ -343,7 +342,9 @@ const Hits *GradientAnalysis::Driver::hits(Value value) const {
 const Losses &GradientAnalysis::Driver::losses(Value value) {
   static const Losses kNone;
   auto found = gradients.find(value);
-  return found == gradients.end() ? kNone : found->second.losses;
+  return found == gradients.end() || !found->second.losses
+             ? kNone
+             : *found->second.losses;
 }
 
 //===----------------------------------------------------------------------===//

@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 
+#include <memory>
 #include <unordered_map>
 
 namespace mlir {
@@ -73,8 +74,9 @@ private:
   struct Gradient {
     AbstractValue value;
     std::optional<Hits> hits;
-    Losses losses;
-    bool knowsValue = false, knowsLosses = false;
+    /// Two arrays over all loss scales; null for projections.
+    std::unique_ptr<Losses> losses;
+    bool knowsValue = false;
   };
 
   AbstractValue settle(mlir::Value of, AbstractValue value);
