@@ -370,13 +370,15 @@ AbstractValue Contraction::run() {
     return sum;
   };
   Rows left(a, result), right(b, result);
-  llvm::DenseMap<std::pair<unsigned, unsigned>, ProductSum> sums;
+  // Where the sum of two rows is. It is larger than a map should move.
+  llvm::DenseMap<std::pair<unsigned, unsigned>, unsigned> places;
+  SmallVector<ProductSum, 0> sums;
   for (size_t group = 0; group < cells.size(); ++group) {
     std::pair pair(left.at(at), right.at(at));
-    auto [entry, isNew] = sums.try_emplace(pair);
+    auto [place, isNew] = places.try_emplace(pair, sums.size());
     if (isNew)
-      entry->second = multiply(left[pair.first], right[pair.second]);
-    const ProductSum &sum = entry->second;
+      sums.push_back(multiply(left[pair.first], right[pair.second]));
+    const ProductSum &sum = sums[place->second];
     CellRef cell = cells[group];
     cell = rules.finish(
         sum, bias.alpha,
