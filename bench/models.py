@@ -86,6 +86,18 @@ def products(nodes: int, path: Path, width: int) -> None:
     made.write(layer, nodes, path)
 
 
+def activations(nodes: int, path: Path, width: int) -> None:
+    """Products [4, width] x [width, width], Relu, residual sums and softmaxes of them."""
+    made = Chain(width)
+    w = made.matrix("w")
+
+    def layer(x: str) -> str:
+        y = made.add("Relu", made.add("MatMul", x, w))
+        return made.add("Softmax", made.add("Add", x, y), axis=-1)
+
+    made.write(layer, nodes, path)
+
+
 def attention(nodes: int, path: Path, width: int) -> None:
     """Attention of one head over four tokens: the three products, scores, softmax,
     context, output product, residual sum, LayerNorm."""
@@ -109,6 +121,7 @@ CHAINS: dict[str, tuple[Callable[[int, Path, int], None], int]] = {
     "chain, 16 channels": (chain, 16),
     "products, 64 channels": (products, 64),
     "products, 1,024 channels": (products, 1024),
+    "activations, 64 channels": (activations, 64),
     "attention, 64 channels": (attention, 64),
     "attention, 1,024 channels": (attention, 1024),
 }
