@@ -185,6 +185,338 @@ static bool addsIndependently(SpreadContext &ctx, const Factor &a,
   return !areSummedAlike(ctx, a, b, result);
 }
 
+/// True if groups of the factor are told apart along a label.
+static bool isKept(const Factor &of, int label) {
+  int axis = axisOf(of, label);
+  return axis >= 0 && of.value.dims()[axis] != 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Selection of groups
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Merges axes of both factors, so that the pairs of their groups stay within
+/// the context's limit.
+class GroupSelection {
+public:
+  GroupSelection(SpreadContext &ctx, Factor &a, Factor &b, ArrayRef<int> result)
+      : ctx(ctx), a(a), b(b), result(result),
+        keepsSummed(ctx.computesGradient() && !hasHits(ctx, a) &&
+                    !hasHits(ctx, b) && addsIndependently(ctx, a, b, result)) {}
+
+  void run() {
+    if (keepAll())
+      return;
+    keepsBoth = false;
+    if (!keepAll())
+      keepOne();
+  }
+
+private:
+  bool keeps(const Factor &mine, const Factor &other, int label) const;
+  bool keepAll();
+  void keepOne();
+
+  SpreadContext &ctx;
+  Factor &a, &b;
+  ArrayRef<int> result;
+  /// Labels of both that the result has, and such that it lacks, stay apart.
+  bool keepsBoth = true, keepsSummed;
+};
+} // namespace
+
+/// Labels of both operands that the result lacks are summed; channels among
+/// them may be told apart, and positions whose terms are uncorrelated. Neither
+/// are positions of the result that both have, while channels of both (heads)
+/// are.
+bool GroupSelection::keeps(const Factor &mine, const Factor &other,
+                           int label) const {
+  bool inResult = llvm::is_contained(result, label);
+  if (inResult && axisOf(other, label) < 0)
+    return true;
+  bool sampled = isSampled(mine, axisOf(mine, label)) ||
+                 isSampled(other, axisOf(other, label));
+  if (inResult)
+    return !sampled && keepsBoth;
+  return (!sampled || keepsSummed) && isKept(a, label) && isKept(b, label);
+}
+
+/// False if there are too many pairs of groups all the same.
+bool GroupSelection::keepAll() {
+  keepLabels(a, [&](int label) { return keeps(a, b, label); });
+  keepLabels(b, [&](int label) { return keeps(b, a, label); });
+  // Labels that both have are paired once.
+  size_t pairs = a.value.groups() * b.value.groups();
+  for (int label : a.labels)
+    if (isKept(a, label) && isKept(b, label))
+      pairs /= size_t(a.value.dims()[axisOf(a, label)]);
+  return pairs <= ctx.groupLimit().joint ||
+         pairs == std::max(a.value.groups(), b.value.groups());
+}
+
+/// The groups of the factor with hits, or whose sizes differ more.
+void GroupSelection::keepOne() {
+  bool flatA = hasHits(ctx, a) || hasHits(ctx, b)
+                   ? hasHits(ctx, b)
+                   : unevenness(a.value) < unevenness(b.value);
+  keepLabels(flatA ? a : b, [](int) { return false; });
+  keepLabels(flatA ? b : a,
+             [&](int label) { return llvm::is_contained(result, label); });
+}
+
+//===----------------------------------------------------------------------===//
+// Sums of groups
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The places of groups along labels, in row-major order.
+struct GroupIndex {
+  SmallVector<int> labels;
+  AbstractValue::Dims dims;
+
+  size_t size() const {
+    size_t all = 1;
+    for (int64_t dim : dims)
+      all *= dim;
+    return all;
+  }
+  /// By how many of its groups a factor advances along each label.
+  SmallVector<size_t> stridesOf(const Factor &of) const;
+  /// The factor's group at a place.
+  size_t groupAt(size_t place, ArrayRef<size_t> strides) const;
+};
+
+/// What a sum over positions knows of one factor.
+struct SummedFactor {
+  /// Its positions add up to 0, or to 1 (the weights of an average); those of a
+  /// sample do so in mean over the samples.
+  bool isZero, isAverage, isBalanced;
+  /// The result has positions of it that the other factor lacks.
+  bool isAcross;
+
+  SummedFactor(const Factor &of, const Factor &other, ArrayRef<int> result);
+};
+
+/// The sums of products of two factors, group by group.
+class GroupedContraction {
+public:
+  GroupedContraction(SpreadContext &ctx, unsigned index, const Factor &a,
+                     const Factor &b, ArrayRef<int> result, double factor);
+
+  AbstractValue sum();
+  /// Of what `sum` has seen.
+  Spread spread() const;
+  void giveLosses(BackwardSpreadContext &backward) const;
+
+private:
+  double terms() const { return count.all() * double(summed.size()); }
+  void countTerm(int label);
+  Moments sumOfPairs(Moments x, Moments y);
+  bool keepsClasses(const Factor &of, const Hits &hits) const;
+  Hits sumHits(const Factor &of, const Factor &other, const Hits &hits) const;
+
+  SpreadContext &ctx;
+  unsigned index;
+  const Factor &a, &b;
+  ArrayRef<int> result;
+  double factor;
+  SummedFactor ofA, ofB;
+  double correlation;
+  /// The groups of the result, those that are added up, and the terms of each
+  /// pair of groups.
+  GroupIndex kept, summed;
+  TermCount count;
+  /// All sums, and the squares of what the places of a row have in common.
+  Moments all;
+  double inRow = 0;
+};
+} // namespace
+
+SmallVector<size_t> GroupIndex::stridesOf(const Factor &of) const {
+  SmallVector<size_t> strides;
+  for (int label : labels) {
+    size_t stride = isKept(of, label);
+    for (size_t i = axisOf(of, label) + 1; stride && i < of.value.rank(); ++i)
+      stride *= of.value.dims()[i];
+    strides.push_back(stride);
+  }
+  return strides;
+}
+
+size_t GroupIndex::groupAt(size_t place, ArrayRef<size_t> strides) const {
+  size_t group = 0;
+  for (size_t axis = dims.size(); axis-- > 0; place /= dims[axis])
+    group += place % dims[axis] * strides[axis];
+  return group;
+}
+
+SummedFactor::SummedFactor(const Factor &of, const Factor &other,
+                           ArrayRef<int> result)
+    : isZero(isSummed(of, of.spread.zeroSum, result)),
+      isAverage(isSummed(of, of.spread.unitSum, result)),
+      isBalanced(of.spread.balanced &&
+                 isSummed(of, of.spread.axes.batch, result)),
+      isAcross(llvm::any_of(result, [&](int label) {
+        return isSampled(of, axisOf(of, label)) && axisOf(other, label) < 0;
+      })) {}
+
+GroupedContraction::GroupedContraction(SpreadContext &ctx, unsigned index,
+                                       const Factor &a, const Factor &b,
+                                       ArrayRef<int> result, double factor)
+    : ctx(ctx), index(index), a(a), b(b), result(result), factor(factor),
+      ofA(a, b, result), ofB(b, a, result),
+      correlation(
+          correlationOf(ctx, ctx.op()->getResult(index), a, b, result)) {
+  for (int label : a.labels)
+    if (!llvm::is_contained(result, label) && axisOf(b, label) >= 0)
+      countTerm(label);
+  for (int label : result) {
+    const Factor &of = isKept(a, label) ? a : b;
+    kept.labels.push_back(label);
+    kept.dims.push_back(isKept(of, label) ? of.value.dims()[axisOf(of, label)]
+                                          : 1);
+  }
+}
+
+/// A label that is summed is one of groups, or multiplies each group's terms.
+void GroupedContraction::countTerm(int label) {
+  int64_t axis = axisOf(a, label), other = axisOf(b, label);
+  if (isKept(a, label) && isKept(b, label)) {
+    summed.labels.push_back(label);
+    summed.dims.push_back(a.value.dims()[axis]);
+    return;
+  }
+  bool fromA = isSampled(a, axis) || !isSampled(b, other);
+  TermCount own =
+      fromA ? ctx.countTerms(a.of, {axis}) : ctx.countTerms(b.of, {other});
+  count.channels *= own.channels;
+  count.samples *= own.samples;
+  count.positions *= own.positions;
+}
+
+/// The sum of the products of two groups.
+Moments GroupedContraction::sumOfPairs(Moments x, Moments y) {
+  // The common part of the other factor meets a sum of 0.
+  if (ofA.isZero && !ofB.isZero)
+    y = Moments{0, 0, y.square - y.common};
+  if (ofB.isZero && !ofA.isZero)
+    x = Moments{0, 0, x.square - x.common};
+  Moments product = x * y;
+  // The part that a sample's positions share meets that which samples do not.
+  auto balance = [&](const Moments &of, const Moments &other) {
+    double met = (of.common - of.mean * of.mean) * other.mean * other.mean;
+    product.common -= met;
+    product.square -= met;
+  };
+  if (ofA.isBalanced)
+    balance(x, y);
+  if (ofB.isBalanced)
+    balance(y, x);
+  Moments part = sumOf(product, count);
+  // Other positions of the result meet the same positions of the operand that
+  // does not have them.
+  Moments same = {product.mean, product.common,
+                  (ofA.isAcross ? x.common : x.square) *
+                      (ofB.isAcross ? y.common : y.square),
+                  product.steady};
+  part.common = sumOf(same, count).square;
+  inRow +=
+      sumOf({product.mean, product.common, x.square * y.common}, count).square;
+  if (ofA.isAverage != ofB.isAverage)
+    part = ofA.isAverage ? averageOf(x, y, count.all())
+                         : averageOf(y, x, count.all());
+  part.square +=
+      x.variance() * y.variance() * correlation * count.all() * count.all();
+  return part;
+}
+
+AbstractValue GroupedContraction::sum() {
+  AbstractValue shape(kept.dims, Cell{0, 0});
+  double draws =
+      ctx.elementsPerGroup(ctx.op()->getResult(index), shape.groups());
+  SmallVector<size_t> keptOfA = kept.stridesOf(a), keptOfB = kept.stridesOf(b);
+  SmallVector<size_t> summedOfA = summed.stridesOf(a),
+                      summedOfB = summed.stridesOf(b);
+  std::vector<Cell> cells(shape.groups());
+  for (size_t group = 0; group < cells.size(); ++group) {
+    size_t fromA = kept.groupAt(group, keptOfA),
+           fromB = kept.groupAt(group, keptOfB);
+    Moments sum;
+    for (size_t term = 0, end = summed.size(); term < end; ++term) {
+      size_t inA = fromA + summed.groupAt(term, summedOfA),
+             inB = fromB + summed.groupAt(term, summedOfB);
+      sum = sum + sumOfPairs(Moments::of(a.value.cell(inA), a.spread),
+                             Moments::of(b.value.cell(inB), b.spread));
+    }
+    cells[group] = SpreadContext::normalCell(sum.scaled(factor), draws);
+    all = all + sum;
+  }
+  AbstractValue value(kept.dims, cells);
+  value.source = LikelySource::Propagated;
+  return value;
+}
+
+Spread GroupedContraction::spread() const {
+  Spread spread = rolesOf(a, b, result);
+  spread.alike = all.alike();
+  spread.steady = all.steadyPart();
+  // Places along the last axis are those of the second operand.
+  if (ofB.isAcross && !result.empty() && axisOf(a, result.back()) < 0)
+    spread.alikeInRow = Moments{all.mean, inRow, all.square}.alike();
+  spread.factors =
+      terms() < kFewTerms ? a.spread.factors + b.spread.factors : 1;
+  spread.zero =
+      std::pow(1 - (1 - a.spread.zero) * (1 - b.spread.zero), terms());
+  return spread;
+}
+
+/// True if rows of the result have a target along classes.
+bool GroupedContraction::keepsClasses(const Factor &of,
+                                      const Hits &hits) const {
+  for (auto [axis, label] : llvm::enumerate(of.labels))
+    if (hits.share.dims()[axis] != 1 && llvm::is_contained(result, label) &&
+        isKept(of, label))
+      return true;
+  return false;
+}
+
+Hits GroupedContraction::sumHits(const Factor &of, const Factor &other,
+                                 const Hits &hits) const {
+  SmallVector<size_t> strides = kept.stridesOf(of);
+  std::vector<Cell> shares(kept.size()), rests(kept.size());
+  Moments y = Moments::of(other.value.hull(), other.spread.alike);
+  for (size_t group = 0; group < shares.size(); ++group) {
+    size_t from = kept.groupAt(group, strides);
+    double hit = std::min(hits.share.cell(from).mean, 1.0);
+    double size = std::sqrt(std::max(hits.rest.cell(from).mean, 0.0));
+    shares[group].mean = -std::expm1(terms() * std::log1p(-hit));
+    // Those that are not hit have one sign.
+    rests[group].mean = sumOf(Moments::number(size * factor) * y, count).square;
+  }
+  return {AbstractValue(kept.dims, shares), AbstractValue(kept.dims, rests)};
+}
+
+void GroupedContraction::giveLosses(BackwardSpreadContext &backward) const {
+  Losses losses = backward.combineLosses();
+  for (auto [mine, other] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+    const Hits *hits =
+        backward.isGradient(mine->of) ? backward.hits(mine->of) : nullptr;
+    if (!hits)
+      continue;
+    if (keepsClasses(*mine, *hits)) {
+      backward.giveHits(index, sumHits(*mine, *other, *hits));
+      losses.rest = losses.rest.ofSums(terms());
+    } else {
+      losses.hit =
+          losses.hit.both(losses.rest.ofSums(std::max(terms() - 1, 0.0)));
+    }
+    return backward.giveLosses(index, losses);
+  }
+  losses.hit = losses.hit.ofSums(terms());
+  backward.giveLosses(index, losses);
+}
+
 void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
                             Factor b, ArrayRef<int> result, double factor) {
   bool refines = isEstimated(ctx, a, b, result);
@@ -193,235 +525,13 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
   if (!refines)
     for (Factor *of : {&a, &b})
       keepLabels(*of, [](int) { return false; });
-  auto isKept = [&](const Factor &of, int label) {
-    int axis = axisOf(of, label);
-    return axis >= 0 && of.value.dims()[axis] != 1;
-  };
-  // Labels of both operands that the result lacks are summed; channels among
-  // them may be told apart, and positions whose terms are uncorrelated. Neither
-  // are positions of the result that both have, while channels of both (heads)
-  // are.
-  bool keepsBoth = true;
-  bool keepsSummed = ctx.computesGradient() && !hasHits(ctx, a) &&
-                     !hasHits(ctx, b) && addsIndependently(ctx, a, b, result);
-  auto keeps = [&](const Factor &mine, const Factor &other, int label) {
-    bool inResult = llvm::is_contained(result, label);
-    if (inResult && axisOf(other, label) < 0)
-      return true;
-    bool sampled = isSampled(mine, axisOf(mine, label)) ||
-                   isSampled(other, axisOf(other, label));
-    if (inResult)
-      return !sampled && keepsBoth;
-    return (!sampled || keepsSummed) && isKept(a, label) && isKept(b, label);
-  };
-  auto keepAll = [&] {
-    Factor before = a;
-    keepLabels(a, [&](int label) { return keeps(before, b, label); });
-    before = b;
-    keepLabels(b, [&](int label) { return keeps(before, a, label); });
-    // Labels that both have are paired once.
-    size_t pairs = a.value.groups() * b.value.groups();
-    for (int label : a.labels)
-      if (isKept(a, label) && isKept(b, label))
-        pairs /= size_t(a.value.dims()[axisOf(a, label)]);
-    return pairs <= ctx.groupLimit().joint ||
-           pairs == std::max(a.value.groups(), b.value.groups());
-  };
-  bool few = keepAll();
-  if (!few) {
-    keepsBoth = false;
-    few = keepAll();
-  }
-  // One operand's groups are enough where all pairs would be too many.
-  if (!few) {
-    bool flatA = hasHits(ctx, a) || hasHits(ctx, b)
-                     ? hasHits(ctx, b)
-                     : unevenness(a.value) < unevenness(b.value);
-    keepLabels(flatA ? a : b, [](int) { return false; });
-    keepLabels(flatA ? b : a,
-               [&](int label) { return llvm::is_contained(result, label); });
-  }
-
-  // How many terms each sum has.
-  TermCount count;
-  SmallVector<int> contracted;
-  for (int label : a.labels) {
-    if (llvm::is_contained(result, label) || axisOf(b, label) < 0)
-      continue;
-    if (isKept(a, label) && isKept(b, label)) {
-      contracted.push_back(label);
-      continue;
-    }
-    int64_t axis = axisOf(a, label), other = axisOf(b, label);
-    bool fromA = isSampled(a, axis) || !isSampled(b, other);
-    TermCount own =
-        fromA ? ctx.countTerms(a.of, {axis}) : ctx.countTerms(b.of, {other});
-    count.channels *= own.channels;
-    count.samples *= own.samples;
-    count.positions *= own.positions;
-  }
-
-  // The result's groups.
-  AbstractValue::Dims dims;
-  for (int label : result) {
-    int64_t dim = 1;
-    if (isKept(a, label))
-      dim = a.value.dims()[axisOf(a, label)];
-    else if (isKept(b, label))
-      dim = b.value.dims()[axisOf(b, label)];
-    dims.push_back(dim);
-  }
-  size_t inner = 1;
-  for (int label : contracted)
-    inner *= a.value.dims()[axisOf(a, label)];
-  auto strideOf = [](const Factor &of, int label) {
-    int axis = axisOf(of, label);
-    if (axis < 0 || of.value.dims()[axis] == 1)
-      return size_t(0);
-    size_t stride = 1;
-    for (size_t i = axis + 1; i < of.value.rank(); ++i)
-      stride *= of.value.dims()[i];
-    return stride;
-  };
-  AbstractValue shape(dims, Cell{0, 0});
-  size_t groups = shape.groups();
-  Value made = ctx.op()->getResult(index);
-  double draws = ctx.elementsPerGroup(made, groups);
-  double factors = a.spread.factors + b.spread.factors;
-  bool across[2] = {false, false}; // the result has positions of a, of b
-  for (int label : result) {
-    across[0] |= isSampled(a, axisOf(a, label)) && axisOf(b, label) < 0;
-    across[1] |= isSampled(b, axisOf(b, label)) && axisOf(a, label) < 0;
-  }
-  auto isBalanced = [&](const Factor &of) {
-    return of.spread.balanced && isSummed(of, of.spread.axes.batch, result);
-  };
-  // Averages, weighted with probabilities.
-  bool averages[2] = {isSummed(a, a.spread.unitSum, result),
-                      isSummed(b, b.spread.unitSum, result)};
-  double correlation = correlationOf(ctx, made, a, b, result);
-  std::vector<Cell> cells(groups);
-  Moments all;
-  double inRow = 0;
-  for (size_t group = 0; group < groups; ++group) {
-    size_t rest = group, fromA = 0, fromB = 0;
-    for (size_t axis = dims.size(); axis-- > 0;) {
-      size_t place = rest % dims[axis];
-      rest /= dims[axis];
-      fromA += place * strideOf(a, result[axis]);
-      fromB += place * strideOf(b, result[axis]);
-    }
-    Moments sum;
-    double peak = 0;
-    for (size_t term = 0; term < inner; ++term) {
-      size_t left = term, inA = fromA, inB = fromB;
-      for (int label : llvm::reverse(contracted)) {
-        size_t dim = a.value.dims()[axisOf(a, label)];
-        inA += left % dim * strideOf(a, label);
-        inB += left % dim * strideOf(b, label);
-        left /= dim;
-      }
-      Moments x = Moments::of(a.value.cell(inA), a.spread);
-      Moments y = Moments::of(b.value.cell(inB), b.spread);
-      // The common part of the other factor meets a sum of 0.
-      bool zeroA = isSummed(a, a.spread.zeroSum, result),
-           zeroB = isSummed(b, b.spread.zeroSum, result);
-      if (zeroA && !zeroB)
-        y = Moments{0, 0, y.square - y.common};
-      if (zeroB && !zeroA)
-        x = Moments{0, 0, x.square - x.common};
-      Moments product = x * y;
-      // The part that a sample's positions share meets that which samples do
-      // not.
-      for (auto [g, of, other] : {std::tuple{&a, x, y}, std::tuple{&b, y, x}})
-        if (isBalanced(*g)) {
-          double met =
-              (of.common - of.mean * of.mean) * other.mean * other.mean;
-          product.common -= met;
-          product.square -= met;
-        }
-      Moments part = sumOf(product, count);
-      // Other positions of the result meet the same positions of the operand
-      // that does not have them.
-      Moments same = {product.mean, product.common,
-                      (across[0] ? x.common : x.square) *
-                          (across[1] ? y.common : y.square),
-                      product.steady};
-      part.common = sumOf(same, count).square;
-      inRow += sumOf({product.mean, product.common, x.square * y.common}, count)
-                   .square;
-      if (averages[0] != averages[1]) {
-        part = averages[0] ? averageOf(x, y, count.all())
-                           : averageOf(y, x, count.all());
-      }
-      part.square +=
-          x.variance() * y.variance() * correlation * count.all() * count.all();
-      sum = sum + part;
-      peak = std::max(peak, std::sqrt(x.square * y.square));
-    }
-    cells[group] = SpreadContext::normalCell(sum.scaled(factor), draws);
-    all = all + sum;
-  }
-  AbstractValue value(dims, cells);
-  value.source = LikelySource::Propagated;
-
-  Spread spread = rolesOf(a, b, result);
-  double terms = count.all() * double(inner);
-  spread.alike = all.alike();
-  spread.steady = all.steadyPart();
-  // Places along the last axis are those of the second operand.
-  if (across[1] && !result.empty() && axisOf(a, result.back()) < 0)
-    spread.alikeInRow = Moments{all.mean, inRow, all.square}.alike();
-  spread.factors = terms < kFewTerms ? factors : 1;
-  spread.zero = std::pow(1 - (1 - a.spread.zero) * (1 - b.spread.zero), terms);
-
+  GroupSelection(ctx, a, b, result).run();
+  GroupedContraction contraction(ctx, index, a, b, result, factor);
+  AbstractValue value = contraction.sum();
   if (!refines)
-    return ctx.giveSpread(index, spread);
+    return ctx.giveSpread(index, contraction.spread());
   if (auto *backward = dyn_cast<BackwardSpreadContext>(&ctx);
-      backward && ctx.computesGradient()) {
-    Losses losses = backward->combineLosses();
-    bool known = false;
-    for (auto [mine, other] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
-      const Hits *hits =
-          ctx.isGradient(mine->of) ? backward->hits(mine->of) : nullptr;
-      if (!hits)
-        continue;
-      known = true;
-      // Along classes each row has its target.
-      AbstractValue share = hits->share, rest = hits->rest;
-      bool keepsClasses = false;
-      for (auto [axis, label] : llvm::enumerate(mine->labels))
-        keepsClasses |= share.dims()[axis] != 1 &&
-                        llvm::is_contained(result, label) &&
-                        isKept(*mine, label);
-      if (!keepsClasses) {
-        losses.hit =
-            losses.hit.both(losses.rest.ofSums(std::max(terms - 1, 0.0)));
-        break;
-      }
-      std::vector<Cell> shares(groups), rests(groups);
-      Moments y = Moments::of(other->value.hull(), other->spread.alike);
-      for (size_t group = 0; group < groups; ++group) {
-        size_t left = group, from = 0;
-        for (size_t axis = dims.size(); axis-- > 0;) {
-          from += left % dims[axis] * strideOf(*mine, result[axis]);
-          left /= dims[axis];
-        }
-        double hit = std::min(share.cell(from).mean, 1.0);
-        double size = std::sqrt(std::max(rest.cell(from).mean, 0.0));
-        shares[group].mean = -std::expm1(terms * std::log1p(-hit));
-        // Those that are not hit have one sign.
-        rests[group].mean =
-            sumOf(Moments::number(size * factor) * y, count).square;
-      }
-      backward->giveHits(
-          index, {AbstractValue(dims, shares), AbstractValue(dims, rests)});
-      losses.rest = losses.rest.ofSums(terms);
-      break;
-    }
-    if (!known)
-      losses.hit = losses.hit.ofSums(terms);
-    backward->giveLosses(index, losses);
-  }
-  ctx.give(index, std::move(value), spread);
+      backward && ctx.computesGradient())
+    contraction.giveLosses(*backward);
+  ctx.give(index, std::move(value), contraction.spread());
 }
