@@ -69,6 +69,162 @@ static Spread spreadOfSum(const Spread &spread, ArrayRef<int64_t> axes,
   return its;
 }
 
+namespace {
+/// The sum of one tensor along axes, group by group.
+class AxisSum {
+public:
+  AxisSum(SpreadContext &ctx, unsigned index, Value of,
+          const AbstractValue &whole, const Spread &spread,
+          ArrayRef<int64_t> axes, bool keepDims, double factor);
+
+  AbstractValue sum();
+  /// Of what `sum` has seen.
+  Spread spreadOfAll() const;
+  void giveLosses(BackwardSpreadContext &backward) const;
+
+private:
+  Moments termOf(const Cell &cell) const;
+  void sumGroups(std::vector<Moments> &sums, std::vector<double> &peaks) const;
+  Cell cellOf(const Moments &sum, double peak, double draws) const;
+  Hits sumHits(const Hits &hits) const;
+  AbstractValue withoutAxes(AbstractValue summed) const;
+
+  SpreadContext &ctx;
+  unsigned index;
+  Value of;
+  const Spread &spread;
+  ArrayRef<int64_t> axes;
+  bool keepDims;
+  double factor;
+  /// Positions whose means differ are one group here: the terms of a sum.
+  AbstractValue value;
+  /// The groups of the result with the summed axes, of size 1.
+  AbstractValue::Dims target;
+  /// The terms of each group of `value`, and all of a sum.
+  TermCount count;
+  double terms;
+  Moments all;
+};
+} // namespace
+
+AxisSum::AxisSum(SpreadContext &ctx, unsigned index, Value of,
+                 const AbstractValue &whole, const Spread &spread,
+                 ArrayRef<int64_t> axes, bool keepDims, double factor)
+    : ctx(ctx), index(index), of(of), spread(spread), axes(axes),
+      keepDims(keepDims), factor(factor), value(whole),
+      terms(ctx.countTerms(of, axes).all()) {
+  SmallVector<int64_t> merged;
+  for (int64_t axis : axes) {
+    if (axis == spread.axes.batch || spread.axes.isPosition(axis))
+      value = value.merging(axis);
+    if (value.dims()[axis] == 1)
+      merged.push_back(axis);
+  }
+  target.assign(value.dims().begin(), value.dims().end());
+  for (int64_t axis : axes)
+    target[axis] = 1;
+  count = ctx.countTerms(of, spread.axes, merged);
+}
+
+Moments AxisSum::termOf(const Cell &cell) const {
+  Moments term = Moments::of(cell, spread);
+  if (!spread.balanced || spread.axes.batch < 0 ||
+      !llvm::is_contained(axes, spread.axes.batch))
+    return term;
+  double square = term.mean * term.mean;
+  return {term.mean, square, term.square - term.common + square, 0};
+}
+
+/// The sums of the groups that go into each of the result's, and the largest
+/// likely term of each.
+void AxisSum::sumGroups(std::vector<Moments> &sums,
+                        std::vector<double> &peaks) const {
+  SmallVector<size_t> strides(value.rank());
+  size_t stride = 1;
+  for (size_t axis = value.rank(); axis-- > 0; stride *= target[axis])
+    strides[axis] = target[axis] == 1 ? 0 : stride;
+  for (size_t group = 0; group < value.groups(); ++group) {
+    size_t rest = group, into = 0;
+    for (size_t axis = value.rank(); axis-- > 0;) {
+      into += rest % value.dims()[axis] * strides[axis];
+      rest /= value.dims()[axis];
+    }
+    Cell cell = value.cell(group);
+    sums[into] = sums[into] + sumOf(termOf(cell), count);
+    peaks[into] = std::max(
+        {peaks[into], std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
+  }
+}
+
+Cell AxisSum::cellOf(const Moments &sum, double peak, double draws) const {
+  Cell cell = SpreadContext::normalCell(sum, draws);
+  // A single huge term decides.
+  double least = peak * std::fabs(factor);
+  if (cell.likelyHi < least && -cell.likelyLo < least)
+    (cell.mean < 0 ? cell.likelyLo : cell.likelyHi) =
+        cell.mean < 0 ? -least : least;
+  return cell;
+}
+
+AbstractValue AxisSum::withoutAxes(AbstractValue summed) const {
+  if (keepDims)
+    return summed;
+  AbstractValue::Dims dims;
+  for (size_t axis = 0; axis < target.size(); ++axis)
+    if (!llvm::is_contained(axes, int64_t(axis)))
+      dims.push_back(target[axis]);
+  return summed.withDims(std::move(dims));
+}
+
+AbstractValue AxisSum::sum() {
+  size_t groups = AbstractValue(target, Cell{0, 0}).groups();
+  std::vector<Moments> sums(groups);
+  std::vector<double> peaks(groups);
+  sumGroups(sums, peaks);
+  double draws = ctx.elementsPerGroup(ctx.op()->getResult(index), groups);
+  std::vector<Cell> cells;
+  for (auto [sum, peak] : llvm::zip(sums, peaks)) {
+    Moments scaled = sum.scaled(factor);
+    cells.push_back(cellOf(scaled, peak, draws));
+    all = all + scaled;
+  }
+  AbstractValue summed = withoutAxes(AbstractValue(target, cells));
+  summed.source = LikelySource::Propagated;
+  return summed;
+}
+
+Spread AxisSum::spreadOfAll() const {
+  Spread its = spreadOfSum(spread, axes, value.rank(), keepDims);
+  its.alike = all.alike();
+  its.steady = all.steadyPart();
+  its.zero = std::pow(spread.zero, terms);
+  if (terms >= kFewTerms)
+    its.factors = 1;
+  return its;
+}
+
+Hits AxisSum::sumHits(const Hits &hits) const {
+  AbstractValue share = hits.share.regrouped(target);
+  AbstractValue rest = hits.rest.regrouped(target);
+  for (CellRef cell : share.mutableCells())
+    cell.mean = -std::expm1(terms * std::log1p(-std::min(cell.mean, 1.0)));
+  // Those that are not hit have one sign.
+  for (CellRef cell : rest.mutableCells())
+    cell.mean *= terms * terms * factor * factor;
+  return {withoutAxes(std::move(share)), withoutAxes(std::move(rest))};
+}
+
+void AxisSum::giveLosses(BackwardSpreadContext &backward) const {
+  Losses losses = backward.losses(of);
+  if (const Hits *hits = backward.hits(of)) {
+    backward.giveHits(index, sumHits(*hits));
+    losses.rest = losses.rest.ofSums(terms);
+  } else {
+    losses.hit = losses.hit.ofSums(terms);
+  }
+  backward.giveLosses(index, losses);
+}
+
 void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value of,
                     const AbstractValue &whole, const Spread &spread,
                     ArrayRef<int64_t> axes, bool keepDims, double factor) {
@@ -79,103 +235,11 @@ void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value of,
     its.alike = sumOf({0, spread.alike, 1}, {1, 1, positions}).alike();
     return ctx.giveSpread(index, its);
   }
-  AbstractValue value = whole;
-  // Positions whose means differ are one group here: the terms of a sum.
-  SmallVector<int64_t> merged;
-  AbstractValue::Dims target(value.dims());
-  for (int64_t axis : axes) {
-    if (axis == spread.axes.batch || spread.axes.isPosition(axis))
-      value = value.merging(axis);
-    if (value.dims()[axis] == 1)
-      merged.push_back(axis);
-  }
-  target.assign(value.dims().begin(), value.dims().end());
-  for (int64_t axis : axes)
-    target[axis] = 1;
-  TermCount count = ctx.countTerms(of, spread.axes, merged);
-  double terms = ctx.countTerms(of, axes).all();
-
-  bool balanced = spread.balanced && spread.axes.batch >= 0 &&
-                  llvm::is_contained(axes, spread.axes.batch);
-
-  // The sums of the groups that go into one.
-  AbstractValue spots(target, Cell{0, 0});
-  std::vector<Moments> sums(spots.groups());
-  std::vector<double> peaks(spots.groups());
-  SmallVector<size_t> strides(value.rank());
-  size_t stride = 1;
-  for (size_t axis = value.rank(); axis-- > 0; stride *= target[axis])
-    strides[axis] = target[axis] == 1 ? 0 : stride;
-  SmallVector<int64_t> place(value.rank());
-  for (size_t group = 0; group < value.groups(); ++group) {
-    size_t rest = group, into = 0;
-    for (size_t axis = value.rank(); axis-- > 0;) {
-      into += rest % value.dims()[axis] * strides[axis];
-      rest /= value.dims()[axis];
-    }
-    Cell cell = value.cell(group);
-    Moments term = Moments::of(cell, spread);
-    if (balanced)
-      term = {term.mean, term.mean * term.mean,
-              term.square - term.common + term.mean * term.mean, 0};
-    sums[into] = sums[into] + sumOf(term, count);
-    peaks[into] = std::max(
-        {peaks[into], std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
-  }
-  Value result = ctx.op()->getResult(index);
-  double draws = ctx.elementsPerGroup(result, sums.size());
-  std::vector<Cell> cells;
-  Moments all;
-  for (auto [sum, peak] : llvm::zip(sums, peaks)) {
-    Moments scaled = sum.scaled(factor);
-    Cell cell = SpreadContext::normalCell(scaled, draws);
-    // A single huge term decides.
-    double least = peak * std::fabs(factor);
-    if (cell.likelyHi < least && -cell.likelyLo < least)
-      (cell.mean < 0 ? cell.likelyLo : cell.likelyHi) =
-          cell.mean < 0 ? -least : least;
-    cells.push_back(cell);
-    all = all + scaled;
-  }
-  AbstractValue summed(target, cells);
-  if (!keepDims) {
-    AbstractValue::Dims dims;
-    for (size_t axis = 0; axis < target.size(); ++axis)
-      if (!llvm::is_contained(axes, int64_t(axis)))
-        dims.push_back(target[axis]);
-    summed = summed.withDims(std::move(dims));
-  }
-  summed.source = LikelySource::Propagated;
-
-  Spread its = spreadOfSum(spread, axes, value.rank(), keepDims);
-  its.alike = all.alike();
-  its.steady = all.steadyPart();
-  its.zero = std::pow(spread.zero, terms);
-  if (terms >= kFewTerms)
-    its.factors = 1;
-  if (ctx.isGradient(of)) {
-    auto &backward = cast<BackwardSpreadContext>(ctx);
-    Losses losses = backward.losses(of);
-    if (const Hits *hits = backward.hits(of)) {
-      AbstractValue share = hits->share.regrouped(target);
-      AbstractValue rest = hits->rest.regrouped(target);
-      for (CellRef cell : share.mutableCells())
-        cell.mean = -std::expm1(terms * std::log1p(-std::min(cell.mean, 1.0)));
-      // Those that are not hit have one sign.
-      for (CellRef cell : rest.mutableCells())
-        cell.mean *= terms * terms * factor * factor;
-      if (!keepDims) {
-        share = share.withDims(AbstractValue::Dims(summed.dims()));
-        rest = rest.withDims(AbstractValue::Dims(summed.dims()));
-      }
-      backward.giveHits(index, {std::move(share), std::move(rest)});
-      losses.rest = losses.rest.ofSums(terms);
-    } else {
-      losses.hit = losses.hit.ofSums(terms);
-    }
-    backward.giveLosses(index, losses);
-  }
-  ctx.give(index, std::move(summed), its);
+  AxisSum sum(ctx, index, of, whole, spread, axes, keepDims, factor);
+  AbstractValue summed = sum.sum();
+  if (ctx.isGradient(of))
+    sum.giveLosses(cast<BackwardSpreadContext>(ctx));
+  ctx.give(index, std::move(summed), sum.spreadOfAll());
 }
 
 void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value value,

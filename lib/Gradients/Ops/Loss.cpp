@@ -114,15 +114,6 @@ static Likely scaleSlope(const Likely &slope, const Reduction &reduction) {
 // Cross entropy
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// The second moment of 1 - p of the target's class, and the share of it that
-/// the other classes' squares have: E sum p^2 = square concentration.
-struct Misses {
-  double square, concentration;
-  bool learnt;
-};
-} // namespace
-
 /// -log p of the target is taken as exponentially distributed with the loss as
 /// its mean L: E (1 - p)^2 = 2 L^2 / ((1 + L) (1 + 2 L)).
 static double learntSquare(double loss) {
@@ -171,108 +162,132 @@ static AbstractValue shrunk(const AbstractValue &logits, double classes,
   return scaled(logits, hi);
 }
 
-/// The gradient of -log softmax(input) of the targets.
-static void spreadClasses(Value input, Value target, Value grad, StringRef kind,
-                          BackwardSpreadContext &ctx) {
-  MaybeShape shape = getShape(input);
-  if (!shape || shape->empty())
-    return;
-  int64_t axis = shape->size() > 1 ? 1 : 0;
-  auto all = getNumElements(shape);
-  int64_t classes = (*shape)[axis];
-  if (!all || classes <= 0)
-    return;
-  double rows = double(*all) / double(classes);
-  double counted = shareCounted(target);
-  Reduction reduction = reductionOf(ctx, grad, kind, rows, counted);
+namespace {
+/// The gradient of -log softmax(input) of the targets, by groups of classes:
+/// (p - 1 of the target's class) times what the reduction passes.
+class ClassLoss {
+public:
+  ClassLoss(BackwardSpreadContext &ctx, Value input, Value target, Value grad,
+            StringRef kind)
+      : ctx(ctx), input(input), target(target), grad(grad), kind(kind) {}
 
-  // Probabilities of the classes, as far as logits tell them apart.
-  AbstractValue logits = ctx.of(input).keeping({axis});
-  std::vector<double> frequencies = ctx.frequencies(target, size_t(classes));
-  bool even = llvm::all_equal(frequencies);
-  size_t told = !even && size_t(classes) <= ctx.groupLimit().most
-                    ? size_t(classes)
-                    : logits.groups();
-  if (frequencies.size() != told)
-    frequencies.assign(told, 1.0 / double(classes));
+  void give();
+
+private:
+  bool estimateProbabilities();
+  void estimateMisses();
+  Cell cellOf(double mean, double frequency, double rest) const;
+  Spread spreadOf(double variation, double shared) const;
+
+  Cell cell(size_t group) const { return p.cell(p.groups() == 1 ? 0 : group); }
+  /// The first two moments of the probability of a group's class.
+  double meanOf(size_t group) const { return cell(group).mean / sum; }
+  double squareOf(size_t group) const {
+    Cell own = cell(group);
+    return std::min(own.mean / sum, own.mean * own.mean + own.variance);
+  }
+
+  BackwardSpreadContext &ctx;
+  Value input, target, grad;
+  StringRef kind;
+  MaybeShape shape;
+  int64_t axis = 0, classes = 0;
+  double rows = 0, counted = 1;
+  Reduction reduction;
+  /// The loss says that the model predicts its targets.
+  bool learnt = false;
+  AbstractValue logits, p;
+  /// How often a class of each group is the target.
+  std::vector<double> frequencies;
+  /// The sum of the means of `p`, and of its squares.
+  double sum = 0, squares = 0;
+  /// The second moment of 1 - p of the target's class.
+  double miss = 0;
+};
+} // namespace
+
+/// Probabilities of the classes, as far as logits tell them apart.
+bool ClassLoss::estimateProbabilities() {
+  shape = getShape(input);
+  if (!shape || shape->empty())
+    return false;
+  axis = shape->size() > 1 ? 1 : 0;
+  auto all = getNumElements(shape);
+  classes = (*shape)[axis];
+  if (!all || classes <= 0)
+    return false;
+  rows = double(*all) / double(classes);
+  counted = shareCounted(target);
+  reduction = reductionOf(ctx, grad, kind, rows, counted);
+
+  logits = ctx.of(input).keeping({axis});
+  frequencies = ctx.frequencies(target, size_t(classes));
+  bool byClass =
+      !llvm::all_equal(frequencies) && size_t(classes) <= ctx.groupLimit().most;
+  auto evenOut = [&](size_t groups) {
+    if (frequencies.size() != groups)
+      frequencies.assign(groups, 1.0 / double(classes));
+  };
+  evenOut(byClass ? size_t(classes) : logits.groups());
   double entropy = 0;
   for (double frequency : frequencies)
     if (frequency > 0)
       entropy -= frequency * std::log(frequency) * double(classes) /
                  double(frequencies.size());
   double loss = independentLoss(logits, double(classes), frequencies);
-  bool learnt = reduction.isLearnt(loss, entropy);
+  learnt = reduction.isLearnt(loss, entropy);
   if (reduction.element && !learnt && *reduction.element < kLearnt * loss)
     logits = shrunk(logits, double(classes), frequencies,
                     std::max(*reduction.element, std::log(double(classes))));
-  AbstractValue p = cells::softmaxOf(shape, logits, {axis}, /*logarithm=*/false,
-                                     /*rowsHaveFinite=*/true,
-                                     FloatFormat::f32(), FloatFormat::f32())
-                        .keeping({axis});
-  size_t groups = !even && size_t(classes) <= ctx.groupLimit().most
-                      ? size_t(classes)
-                      : p.groups();
-  if (frequencies.size() != groups)
-    frequencies.assign(groups, 1.0 / double(classes));
-  auto classOf = [&](const AbstractValue &value, size_t group) {
-    return value.cell(value.groups() == 1 ? 0 : group);
-  };
-  double perGroup = double(classes) / double(groups);
-  double meanHit = 0, squareHit = 0, squares = 0, sum = 0;
-  for (size_t group = 0; group < groups; ++group)
-    sum += perGroup * classOf(p, group).mean;
-  for (size_t group = 0; group < groups; ++group) {
-    Cell cell = classOf(p, group);
-    double mean = cell.mean / sum;
-    double square = std::min(mean, cell.mean * cell.mean + cell.variance);
-    double frequency = frequencies[group] * perGroup;
-    meanHit += frequency * mean;
+  p = cells::softmaxOf(shape, logits, {axis}, /*logarithm=*/false,
+                       /*rowsHaveFinite=*/true, FloatFormat::f32(),
+                       FloatFormat::f32())
+          .keeping({axis});
+  evenOut(byClass ? size_t(classes) : p.groups());
+  return true;
+}
+
+void ClassLoss::estimateMisses() {
+  double perGroup = double(classes) / double(frequencies.size());
+  for (size_t group = 0; group < frequencies.size(); ++group)
+    sum += perGroup * cell(group).mean;
+  double meanHit = 0, squareHit = 0;
+  for (auto [group, each] : llvm::enumerate(frequencies)) {
+    double frequency = each * perGroup, square = squareOf(group);
+    meanHit += frequency * meanOf(group);
     squareHit += frequency * square;
     squares += perGroup * square;
   }
-  double miss = learnt ? learntSquare(std::max(*reduction.element, 0.0))
-                       : 1 - 2 * meanHit + squareHit;
-  double among = std::clamp(squares, 1.0 / double(classes), 1.0);
+  miss = learnt ? learntSquare(std::max(*reduction.element, 0.0))
+                : 1 - 2 * meanHit + squareHit;
+}
 
+/// The gradient of a class with that mean probability and that frequency as a
+/// target; `rest` is the second moment where it is not the target.
+Cell ClassLoss::cellOf(double mean, double frequency, double rest) const {
   double size = std::fabs(reduction.factor);
-  double draws = rows * counted;
-  std::vector<Cell> made(groups), shares(groups), rests(groups);
-  double variation = 0, shared = 0;
-  for (size_t group = 0; group < groups; ++group) {
-    Cell cell = classOf(p, group);
-    double mean = cell.mean / sum, frequency = frequencies[group];
-    double square = std::min(mean, cell.mean * cell.mean + cell.variance);
-    double rest =
-        learnt ? miss * among * square / std::max(squares, 1e-300) : square;
-    Cell &own = made[group];
-    double whole = counted * (frequency * miss + (1 - frequency) * rest);
-    own.mean = learnt ? 0
-                      : counted * (mean - frequency) * reduction.factor *
-                            reduction.mean;
-    own.variance = std::max(0.0, whole * size * size - own.mean * own.mean);
-    double high =
-        std::min(1.0, std::sqrt(rest) * std::max(1.0, expectedExtreme(draws)));
-    own.likelyLo = -size * (learnt ? 1 : 1 - std::min(mean, 1.0));
-    own.likelyHi = high * size;
-    if (reduction.factor < 0)
-      std::tie(own.likelyLo, own.likelyHi) =
-          std::pair(-own.likelyHi, -own.likelyLo);
-    if (reduction.mean != 1) {
-      own.likelyHi = reduction.most * std::max(-own.likelyLo, own.likelyHi);
-      own.likelyLo = -own.likelyHi;
-    }
-    own.lo = own.likelyLo;
-    own.hi = own.likelyHi;
-    shares[group].mean = frequency * counted;
-    rests[group].mean = counted * rest * size * size;
-    variation += own.variance;
-    shared += std::max(0.0, square - mean * mean) * size * size;
+  Cell own;
+  double whole = counted * (frequency * miss + (1 - frequency) * rest);
+  if (!learnt)
+    own.mean = counted * (mean - frequency) * reduction.factor * reduction.mean;
+  own.variance = std::max(0.0, whole * size * size - own.mean * own.mean);
+  double extreme = std::max(1.0, expectedExtreme(rows * counted));
+  own.likelyLo = -size * (learnt ? 1 : 1 - std::min(mean, 1.0));
+  own.likelyHi = std::min(1.0, std::sqrt(rest) * extreme) * size;
+  if (reduction.factor < 0)
+    std::tie(own.likelyLo, own.likelyHi) =
+        std::pair(-own.likelyHi, -own.likelyLo);
+  if (reduction.mean != 1) {
+    own.likelyHi = reduction.most * std::max(-own.likelyLo, own.likelyHi);
+    own.likelyLo = -own.likelyHi;
   }
-  AbstractValue::Dims dims(shape->size(), 1);
-  if (groups > 1)
-    dims[axis] = classes;
-  AbstractValue value(dims, made);
-  value.source = LikelySource::Propagated;
+  own.lo = own.likelyLo;
+  own.hi = own.likelyHi;
+  return own;
+}
+
+/// `shared` of the `variation` is that of the probabilities.
+Spread ClassLoss::spreadOf(double variation, double shared) const {
   Spread spread = ctx.spread(input);
   spread.unitSum = -1;
   spread.alike =
@@ -286,15 +301,45 @@ static void spreadClasses(Value input, Value target, Value grad, StringRef kind,
   spread.zeroSum = int(axis);
   // The logarithm of a probability varies as its logit does.
   spread.factors = std::min(logits.hull().variance, 16.0) / kLogVariance;
-  ctx.give(0, std::move(value), spread);
+  return spread;
+}
+
+void ClassLoss::give() {
+  if (!estimateProbabilities())
+    return;
+  estimateMisses();
+  // Of a miss the other classes share: E sum p^2 = miss concentration.
+  double concentration = std::clamp(squares, 1.0 / double(classes), 1.0);
+  size_t groups = frequencies.size();
+  double size = std::fabs(reduction.factor);
+  std::vector<Cell> made(groups), shares(groups), rests(groups);
+  double variation = 0, shared = 0;
+  for (auto [group, frequency] : llvm::enumerate(frequencies)) {
+    double mean = meanOf(group), square = squareOf(group);
+    double rest =
+        learnt ? miss * concentration * square / std::max(squares, 1e-300)
+               : square;
+    made[group] = cellOf(mean, frequency, rest);
+    shares[group].mean = frequency * counted;
+    rests[group].mean = counted * rest * size * size;
+    variation += made[group].variance;
+    shared += std::max(0.0, square - mean * mean) * size * size;
+  }
+  AbstractValue::Dims dims(shape->size(), 1);
+  if (groups > 1)
+    dims[axis] = classes;
+  AbstractValue value(dims, made);
+  value.source = LikelySource::Propagated;
+  ctx.give(0, std::move(value), spreadOf(variation, shared));
   ctx.giveHits(0, {AbstractValue(dims, shares), AbstractValue(dims, rests)});
 }
 
 static void spreadCrossEntropy(mp::CrossEntropyGradOp op,
                                BackwardSpreadContext &ctx) {
   if (op.getWanted().size() == 1 && op.getWanted().front() == 1)
-    spreadClasses(op.getInput(), op.getTarget(), op.getGrad(),
-                  op.getReduction(), ctx);
+    ClassLoss(ctx, op.getInput(), op.getTarget(), op.getGrad(),
+              op.getReduction())
+        .give();
 }
 
 /// The same of a loss that the model holds itself; the logits are those of its
@@ -303,8 +348,9 @@ static void spreadSoftmaxCrossEntropy(mp::SoftmaxCrossEntropyGradOp op,
                                       BackwardSpreadContext &ctx) {
   auto loss = getMaker<mp::SoftmaxCrossEntropyOp>(op.getLogProb());
   if (loss && op.getGrad() && !op.getWeight() && !op.getBias())
-    spreadClasses(loss->getOperand(0), op.getTarget(), op.getGrad(),
-                  op.getReduction(), ctx);
+    ClassLoss(ctx, loss->getOperand(0), op.getTarget(), op.getGrad(),
+              op.getReduction())
+        .give();
 }
 
 //===----------------------------------------------------------------------===//

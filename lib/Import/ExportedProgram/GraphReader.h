@@ -115,12 +115,17 @@ private:
                       Scope &scope, aten::GraphBlock &block);
   Operands readOperands(const Choice &argument, Scope &scope,
                         aten::GraphBlock &block);
+  Operands readOperands(llvm::ArrayRef<Choice> arguments, Scope &scope,
+                        aten::GraphBlock &block);
   /// Adds the nodes of a body to `block`; its results.
   Operands inlineBody(const Body &body, llvm::ArrayRef<aten::ValueId> operands,
                       const Scope &outer, aten::GraphBlock &block);
   /// Gives the names of the node's outputs to these values.
   void bind(const Call &call, llvm::ArrayRef<aten::ValueId> values,
             Scope &scope);
+  /// Nothing reads an output without a name.
+  aten::ValueId defineOutput(Scope &scope, llvm::StringRef name, Kind kind);
+  aten::ValueId addInteger(int64_t value, aten::GraphBlock &block);
   aten::ValueId addNode(const Call &call, std::string op,
                         llvm::ArrayRef<aten::ValueId> inputs,
                         llvm::ArrayRef<llvm::StringRef> arguments,
@@ -131,6 +136,13 @@ private:
   void addWhile(const Call &call, Scope &scope, aten::GraphBlock &block);
   void addScan(const Call &call, bool isMap, Scope &scope,
                aten::GraphBlock &block);
+  /// A scan as a loop.
+  struct Scan;
+  Operands addRoundArguments(Scan &scan, const Operands &carried,
+                             const Operands &scanned);
+  aten::ValueId addResultList(Scan &scan, aten::ValueId value);
+  void addResultTensor(Scan &scan, aten::ValueId value, llvm::StringRef name);
+  void addStack(const Scan &scan, aten::ValueId list, llvm::StringRef name);
   void addAutocast(const Call &call, Scope &scope, aten::GraphBlock &block);
   void addCall(const Call &call, Scope &scope, aten::GraphBlock &block);
 

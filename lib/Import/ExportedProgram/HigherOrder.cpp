@@ -169,6 +169,24 @@ void GraphReader::bind(const Call &call, ArrayRef<ValueId> values,
                     ImportCode::DuplicateName);
 }
 
+ValueId GraphReader::defineOutput(Scope &scope, StringRef name, Kind kind) {
+  return name.empty() ? addValue("unused", {kind, {}})
+                      : define(scope, name, kind);
+}
+
+GraphReader::Operands GraphReader::readOperands(ArrayRef<Choice> arguments,
+                                                Scope &scope,
+                                                aten::GraphBlock &block) {
+  Operands operands;
+  for (const Choice &argument : arguments)
+    llvm::append_range(operands, readOperands(argument, scope, block));
+  return operands;
+}
+
+ValueId GraphReader::addInteger(int64_t value, aten::GraphBlock &block) {
+  return addConstant(makeConstant(Constant::Kind::Int, value), block);
+}
+
 ValueId GraphReader::addNode(const Call &call, std::string op,
                              ArrayRef<ValueId> inputs,
                              ArrayRef<StringRef> arguments,
@@ -204,9 +222,8 @@ void GraphReader::addCond(const Call &call, Scope &scope,
   if (call.bodies.size() != 2 || call.arguments.empty())
     return damage.report("is a branch without two bodies and a condition");
   Operands condition = readOperands(call.arguments.front(), scope, block);
-  Operands operands;
-  for (const Choice &argument : ArrayRef(call.arguments).drop_front())
-    llvm::append_range(operands, readOperands(argument, scope, block));
+  Operands operands =
+      readOperands(ArrayRef(call.arguments).drop_front(), scope, block);
   if (damage.isThere() || condition.size() != 1)
     return damage.report("has no condition");
   aten::Node node = call.like;
@@ -225,9 +242,7 @@ void GraphReader::addCond(const Call &call, Scope &scope,
           "has a branch with " + llvm::Twine(branch.results.size()) +
           " results instead of " + llvm::Twine(outputs.size()));
   for (const Output &output : outputs)
-    node.outputs.push_back(output.name.empty()
-                               ? addValue("unused", {output.kind, {}})
-                               : define(scope, output.name, output.kind));
+    node.outputs.push_back(defineOutput(scope, output.name, output.kind));
   block.nodes.push_back(std::move(node));
 }
 
@@ -236,9 +251,8 @@ void GraphReader::addWhile(const Call &call, Scope &scope,
   if (call.bodies.size() != 2 || call.arguments.empty())
     return damage.report("is a loop without a condition and a body");
   Operands carried = readOperands(call.arguments.front(), scope, block);
-  Operands captured;
-  for (const Choice &argument : ArrayRef(call.arguments).drop_front())
-    llvm::append_range(captured, readOperands(argument, scope, block));
+  Operands captured =
+      readOperands(ArrayRef(call.arguments).drop_front(), scope, block);
   auto test = [&](const Operands &values, aten::GraphBlock &into) -> ValueId {
     Operands all = values;
     llvm::append_range(all, captured);
@@ -250,8 +264,7 @@ void GraphReader::addWhile(const Call &call, Scope &scope,
   };
   aten::Node node = call.like;
   node.op = "prim::Loop";
-  ValueId trips =
-      addConstant(makeConstant(Constant::Kind::Int, INT64_MAX), block);
+  ValueId trips = addInteger(INT64_MAX, block);
   ValueId start = test(carried, block);
   if (damage.isThere())
     return;
@@ -278,10 +291,76 @@ void GraphReader::addWhile(const Call &call, Scope &scope,
     return damage.report("carries " + llvm::Twine(carried.size()) +
                          " values, and names " + llvm::Twine(outputs.size()));
   for (const Output &output : outputs)
-    node.outputs.push_back(output.name.empty()
-                               ? addValue("unused", {output.kind, {}})
-                               : define(scope, output.name, output.kind));
+    node.outputs.push_back(defineOutput(scope, output.name, output.kind));
   block.nodes.push_back(std::move(node));
+}
+
+struct GraphReader::Scan {
+  const Call &call;
+  Scope &scope;
+  aten::GraphBlock &outer;
+  ValueId zero, trips, round;
+  aten::Node loop;
+  aten::GraphBlock body;
+};
+
+/// A list to which each round appends `value`.
+ValueId GraphReader::addResultList(Scan &scan, ValueId value) {
+  ValueId list = addList({}, Kind::Tensor, scan.outer);
+  addNode(scan.call, "aten::append", {list, value}, {"self", "el"},
+          {Kind::List, {{Kind::Tensor, {}}}}, scan.body);
+  return list;
+}
+
+/// A carried tensor of which each round writes one slice, `value`.
+void GraphReader::addResultTensor(Scan &scan, ValueId value, StringRef name) {
+  const aten::StaticType tensor{Kind::Tensor, {}};
+  int dtype = graph.values[value].declaredType;
+  std::vector<int64_t> sizes = graph.values[value].declaredSizes;
+  std::vector<ValueId> dims{scan.trips};
+  for (int64_t size : sizes)
+    dims.push_back(addInteger(size, scan.outer));
+  ValueId shape = addList(dims, Kind::Int, scan.outer);
+  ValueId type = addInteger(dtype, scan.outer);
+  scan.loop.inputs.push_back(addNode(scan.call, "aten::zeros", {shape, type},
+                                     {"size", "dtype"}, tensor, scan.outer));
+  ValueId whole = addValue("stacked", tensor);
+  scan.body.arguments.push_back(whole);
+  scan.body.results.push_back(addNode(
+      scan.call, "aten::select_scatter", {whole, value, scan.zero, scan.round},
+      {"self", "src", "dim", "index"}, tensor, scan.body));
+  scan.loop.outputs.push_back(defineOutput(scan.scope, name, Kind::Tensor));
+}
+
+/// The node that stacks a list behind the loop.
+void GraphReader::addStack(const Scan &scan, ValueId list, StringRef name) {
+  aten::Node stack = scan.call.like;
+  stack.op = "aten::stack";
+  stack.inputs = {list, scan.zero};
+  stack.arguments = {"tensors", "dim"};
+  stack.writes = stack.shares = {false, false};
+  stack.outputs = {defineOutput(scan.scope, name, Kind::Tensor)};
+  scan.outer.nodes.push_back(std::move(stack));
+}
+
+/// The arguments of a round: what is carried, and a slice of each of `scanned`.
+GraphReader::Operands GraphReader::addRoundArguments(Scan &scan,
+                                                     const Operands &carried,
+                                                     const Operands &scanned) {
+  scan.round = addValue("round", {Kind::Int, {}});
+  scan.body.arguments.push_back(scan.round);
+  Operands arguments;
+  for (ValueId value : carried)
+    arguments.push_back(addValue("carried", graph.values[value].type));
+  scan.body.arguments.insert(scan.body.arguments.end(), arguments.begin(),
+                             arguments.end());
+  for (ValueId value : scanned)
+    arguments.push_back(
+        addNode(scan.call, "aten::select", {value, scan.zero, scan.round},
+                {"self", "dim", "index"}, {Kind::Tensor, {}}, scan.body));
+  for (aten::Node &node : scan.body.nodes)
+    node.overload = "int";
+  return arguments;
 }
 
 /// `scan(f, init, xs, others)` carries `init` and stacks the further results of
@@ -291,102 +370,56 @@ void GraphReader::addScan(const Call &call, bool isMap, Scope &scope,
   size_t first = isMap ? 0 : 1;
   if (call.bodies.size() != 1 || call.arguments.size() <= first)
     return damage.report("is a loop without a body and its operands");
-  Operands carried, captured;
-  if (!isMap)
-    carried = readOperands(call.arguments.front(), scope, block);
-  Operands scanned = readOperands(call.arguments[first], scope, block);
-  for (const Choice &argument : ArrayRef(call.arguments).drop_front(first + 1))
-    llvm::append_range(captured, readOperands(argument, scope, block));
+  ArrayRef<Choice> given = call.arguments;
+  Operands carried = readOperands(given.take_front(first), scope, block);
+  Operands scanned = readOperands(given[first], scope, block);
+  Operands captured = readOperands(given.drop_front(first + 1), scope, block);
   if (scanned.empty())
     return damage.report("runs over no tensor");
-  const aten::StaticType integer{Kind::Int, {}}, tensor{Kind::Tensor, {}};
-  ValueId zero = addConstant(makeConstant(Constant::Kind::Int, 0), block);
-  ValueId trips = addNode(call, "aten::size", {scanned.front(), zero},
-                          {"self", "dim"}, integer, block);
+  Scan scan{call, scope, block};
+  scan.zero = addInteger(0, block);
+  scan.trips = addNode(call, "aten::size", {scanned.front(), scan.zero},
+                       {"self", "dim"}, {Kind::Int, {}}, block);
   ValueId yes = addConstant(makeConstant(Constant::Kind::Bool, 1), block);
 
-  aten::GraphBlock body;
-  ValueId round = addValue("round", integer);
-  body.arguments.push_back(round);
-  Operands arguments;
-  for (ValueId value : carried)
-    arguments.push_back(addValue("carried", graph.values[value].type));
-  body.arguments.insert(body.arguments.end(), arguments.begin(),
-                        arguments.end());
-  for (ValueId value : scanned)
-    arguments.push_back(addNode(call, "aten::select", {value, zero, round},
-                                {"self", "dim", "index"}, tensor, body));
-  for (aten::Node &node : body.nodes)
-    node.overload = "int";
+  Operands arguments = addRoundArguments(scan, carried, scanned);
   llvm::append_range(arguments, captured);
-  Operands results = inlineBody(call.bodies.front(), arguments, scope, body);
+  Operands results =
+      inlineBody(call.bodies.front(), arguments, scope, scan.body);
   auto outputs = listOutputs(*call.node, damage);
   if (damage.isThere() || results.size() < carried.size() ||
       results.size() != outputs.size())
     return damage.report("names " + llvm::Twine(outputs.size()) +
                          " results of " + llvm::Twine(results.size()));
 
-  aten::Node loop = call.like;
-  loop.op = "prim::Loop";
-  loop.inputs = {trips, yes};
-  loop.inputs.insert(loop.inputs.end(), carried.begin(), carried.end());
-  body.results = {yes};
-  body.results.insert(body.results.end(), results.begin(),
-                      results.begin() + carried.size());
+  scan.loop = call.like;
+  scan.loop.op = "prim::Loop";
+  scan.loop.inputs = {scan.trips, yes};
+  scan.loop.inputs.insert(scan.loop.inputs.end(), carried.begin(),
+                          carried.end());
+  scan.body.results = {yes};
+  scan.body.results.insert(scan.body.results.end(), results.begin(),
+                           results.begin() + carried.size());
   for (const Output &output : ArrayRef(outputs).take_front(carried.size()))
-    loop.outputs.push_back(output.name.empty()
-                               ? addValue("unused", {output.kind, {}})
-                               : define(scope, output.name, output.kind));
-  // What is stacked: in a list where rounds are followed one by one, else in a
-  // tensor that is carried.
-  const aten::GraphValue &over = graph.values[scanned.front()];
-  bool isListed = !over.declaredSizes.empty() &&
-                  over.declaredSizes.front() >= 0 &&
-                  over.declaredSizes.front() <= kMaxListed;
-  std::vector<std::pair<Output, ValueId>> stacks;
-  for (auto [index, value] :
-       llvm::enumerate(ArrayRef(results).drop_front(carried.size()))) {
-    Output output = outputs[carried.size() + index];
+    scan.loop.outputs.push_back(defineOutput(scope, output.name, output.kind));
+  // Where rounds are followed one by one a list is enough.
+  ArrayRef<int64_t> sizes = graph.values[scanned.front()].declaredSizes;
+  bool isListed =
+      !sizes.empty() && sizes.front() >= 0 && sizes.front() <= kMaxListed;
+  std::vector<std::pair<StringRef, ValueId>> lists;
+  for (auto [output, value] :
+       llvm::drop_begin(llvm::zip_equal(outputs, results), carried.size())) {
     const aten::GraphValue &like = graph.values[value];
-    std::vector<int64_t> sizes = like.declaredSizes;
-    int dtype = like.declaredType;
-    if (isListed || dtype < 0 || llvm::is_contained(sizes, -1)) {
-      ValueId list = addList({}, Kind::Tensor, block);
-      addNode(call, "aten::append", {list, value}, {"self", "el"},
-              {Kind::List, {tensor}}, body);
-      stacks.push_back({output, list});
-      continue;
-    }
-    std::vector<ValueId> dims{trips};
-    for (int64_t size : sizes)
-      dims.push_back(
-          addConstant(makeConstant(Constant::Kind::Int, size), block));
-    ValueId shape = addList(dims, Kind::Int, block);
-    ValueId type = addConstant(makeConstant(Constant::Kind::Int, dtype), block);
-    loop.inputs.push_back(addNode(call, "aten::zeros", {shape, type},
-                                  {"size", "dtype"}, tensor, block));
-    ValueId whole = addValue("stacked", tensor);
-    body.arguments.push_back(whole);
-    body.results.push_back(
-        addNode(call, "aten::select_scatter", {whole, value, zero, round},
-                {"self", "src", "dim", "index"}, tensor, body));
-    loop.outputs.push_back(output.name.empty()
-                               ? addValue("unused", tensor)
-                               : define(scope, output.name, Kind::Tensor));
+    if (isListed || like.declaredType < 0 ||
+        llvm::is_contained(like.declaredSizes, -1))
+      lists.push_back({output.name, addResultList(scan, value)});
+    else
+      addResultTensor(scan, value, output.name);
   }
-  loop.blocks.push_back(std::move(body));
-  block.nodes.push_back(std::move(loop));
-  for (auto &[output, list] : stacks) {
-    aten::Node stack = call.like;
-    stack.op = "aten::stack";
-    stack.inputs = {list, zero};
-    stack.arguments = {"tensors", "dim"};
-    stack.writes = stack.shares = {false, false};
-    stack.outputs = {output.name.empty()
-                         ? addValue("unused", tensor)
-                         : define(scope, output.name, Kind::Tensor)};
-    block.nodes.push_back(std::move(stack));
-  }
+  scan.loop.blocks.push_back(std::move(scan.body));
+  block.nodes.push_back(std::move(scan.loop));
+  for (auto [name, list] : lists)
+    addStack(scan, list, name);
 }
 
 //===----------------------------------------------------------------------===//
@@ -411,9 +444,8 @@ void GraphReader::addAutocast(const Call &call, Scope &scope,
     set.inputs.insert(set.inputs.end(), value.begin(), value.end());
     block.nodes.push_back(std::move(set));
   }
-  Operands operands;
-  for (const Choice &argument : ArrayRef(call.arguments).drop_front(4))
-    llvm::append_range(operands, readOperands(argument, scope, block));
+  Operands operands =
+      readOperands(ArrayRef(call.arguments).drop_front(4), scope, block);
   aten::Node mode = call.like;
   mode.inputs = {region};
   mode.op = "prim::Enter";

@@ -102,19 +102,55 @@ static void activate(const Loop &loop, Block &body, ArrayRef<Value> arguments,
   }
 }
 
-static void buildLoop(const Loop &loop, GradientContext &ctx) {
-  if (llvm::any_of(loop.initial, [](Value value) {
-        return !isa<TensorType>(value.getType());
-      }))
-    return ctx.lack();
-  SmallVector<Value> outside = wantedOutside(ctx);
-  unsigned states = loop.initial.size(), kept = loop.head + states;
-  Operation *again = runAgain(loop, ctx);
-  ValueRange stacks = again->getResults().take_back(kept);
+namespace {
+/// The scan that goes over the iterations from the last to the first.
+class ReverseScan {
+public:
+  ReverseScan(const Loop &loop, GradientContext &ctx)
+      : loop(loop), ctx(ctx), states(loop.initial.size()),
+        kept(loop.head + states), outside(wantedOutside(ctx)),
+        builder(loop.op->getContext()),
+        inner(builder, ctx.facts(), ctx.reverse->lacking) {}
 
-  // The scan's operands: gradients of carried floats, sums, then what is read.
-  SmallVector<Value> initial, scanned(stacks);
-  SmallVector<unsigned> carried;
+  void build();
+
+private:
+  void collectOperands(ValueRange stacks);
+  void addArguments(Block &block, IRMapping &map);
+  LogicalResult differentiate(Block &block, const IRMapping &map);
+  void yieldGradients();
+  Operation *createScan(std::unique_ptr<Region> region);
+
+  Value gradientOf(Value value) {
+    Value gradient = inner.sums.lookup(value);
+    return gradient ? gradient : zerosAt(builder, ctx, value);
+  }
+
+  const Loop &loop;
+  GradientContext &ctx;
+  unsigned states, kept;
+  /// Values from outside with a gradient, which the scan sums.
+  SmallVector<Value> outside;
+  /// The carried values and the stacked results that have a gradient.
+  SmallVector<unsigned> carried, sliced;
+
+  // The scan's operands.
+  SmallVector<Value> initial, scanned;
+  SmallVector<int64_t> axes, directions;
+
+  /// Of the body, whose region has no op yet to ask for its context.
+  OpBuilder builder;
+  Reverse inner;
+  /// The body's arguments: gradients of carried values, sums for `outside`, the
+  /// arguments of the loop's own body, gradients of slices.
+  SmallVector<Value> gradients, sums, arguments, slices;
+  SmallVector<Value> results, wantedSlices;
+  SmallVector<int64_t> outputAxes, outputDirections;
+};
+} // namespace
+
+/// Gradients of carried floats, sums, then what is read.
+void ReverseScan::collectOperands(ValueRange stacks) {
   for (unsigned i = 0; i < states; ++i)
     if (isDifferentiable(loop.initial[i].getType())) {
       carried.push_back(i);
@@ -123,12 +159,13 @@ static void buildLoop(const Loop &loop, GradientContext &ctx) {
     }
   for (Value value : outside)
     initial.push_back(ctx.zeros(value));
-  SmallVector<int64_t> axes(kept, 0), directions(kept, 1);
+  llvm::append_range(scanned, stacks);
+  axes.append(kept, 0);
+  directions.append(kept, 1);
   llvm::append_range(scanned, loop.scanned);
   llvm::append_range(axes, loop.inputAxes);
   for (int64_t direction : loop.inputDirections)
     directions.push_back(1 - direction);
-  SmallVector<unsigned> sliced;
   for (unsigned i = 0; i < loop.outputAxes.size(); ++i)
     if (Value gradient = ctx.gradient(states + i)) {
       sliced.push_back(i);
@@ -136,32 +173,27 @@ static void buildLoop(const Loop &loop, GradientContext &ctx) {
       axes.push_back(loop.outputAxes[i]);
       directions.push_back(1 - loop.outputDirections[i]);
     }
+}
 
-  // The body: arguments, the iteration again, its gradient.
-  auto region = std::make_unique<Region>();
-  Block &block = region->emplaceBlock();
-  // The region has no op yet to ask for its context.
-  OpBuilder builder(loop.op->getContext());
-  builder.setInsertionPointToEnd(&block);
+void ReverseScan::addArguments(Block &block, IRMapping &map) {
   auto add = [&](Type type) { return block.addArgument(type, ctx.loc()); };
-  SmallVector<Value> gradients, sums, arguments, slices;
   for (unsigned i : carried)
     gradients.push_back(add(loop.carried(i).getType()));
   for (Value value : outside)
     sums.push_back(add(value.getType()));
-  IRMapping map;
   for (BlockArgument argument : loop.body().getArguments()) {
     arguments.push_back(add(argument.getType()));
     map.map(argument, arguments.back());
   }
   for (unsigned i : sliced)
     slices.push_back(add(loop.yielded()[states + i].getType()));
-  recompute(loop.body(), builder, map);
+}
+
+/// Appends the gradient of the iteration that `block` has computed again.
+LogicalResult ReverseScan::differentiate(Block &block, const IRMapping &map) {
   Operation *last = block.empty() ? nullptr : &block.back();
   SmallVector<Value> yielded = llvm::map_to_vector(
       loop.yielded(), [&](Value value) { return map.lookupOrDefault(value); });
-
-  Reverse inner(builder, ctx.facts(), ctx.reverse->lacking);
   inner.active.insert(outside.begin(), outside.end());
   for (unsigned i = 0; i < states; ++i)
     if (ctx.wants(loop.initial[i]) &&
@@ -179,15 +211,10 @@ static void buildLoop(const Loop &loop, GradientContext &ctx) {
     seed(yielded[i], gradient);
   for (auto [i, gradient] : llvm::zip(sliced, slices))
     seed(yielded[states + i], gradient);
-  if (failed(inner.run(last)))
-    return ctx.fail();
-  ctx.reverse->bodies.push_back(std::move(inner.reads));
+  return inner.run(last);
+}
 
-  auto gradientOf = [&](Value value) {
-    Value gradient = inner.sums.lookup(value);
-    return gradient ? gradient : zerosAt(builder, ctx, value);
-  };
-  SmallVector<Value> results;
+void ReverseScan::yieldGradients() {
   for (unsigned i : carried)
     results.push_back(gradientOf(arguments[loop.head + i]));
   for (auto [value, sum] : llvm::zip(outside, sums)) {
@@ -197,8 +224,6 @@ static void buildLoop(const Loop &loop, GradientContext &ctx) {
                                      .getResult()
                                : sum);
   }
-  SmallVector<int64_t> outputAxes, outputDirections;
-  SmallVector<Value> wantedSlices;
   for (auto [i, value] : llvm::enumerate(loop.scanned))
     if (ctx.wants(value)) {
       wantedSlices.push_back(value);
@@ -207,7 +232,9 @@ static void buildLoop(const Loop &loop, GradientContext &ctx) {
       outputDirections.push_back(1 - loop.inputDirections[i]);
     }
   mp::YieldOp::create(builder, ctx.loc(), results);
+}
 
+Operation *ReverseScan::createScan(std::unique_ptr<Region> region) {
   OperationState state(ctx.loc(), mp::ScanOp::getOperationName());
   state.addOperands(initial);
   state.addOperands(scanned);
@@ -221,16 +248,40 @@ static void buildLoop(const Loop &loop, GradientContext &ctx) {
                                                 {0, int32_t(initial.size()),
                                                  int32_t(scanned.size())}));
   state.addRegion(std::move(region));
-  Operation *made = ctx.builder().create(state);
+  return ctx.builder().create(state);
+}
+
+void ReverseScan::build() {
+  Operation *again = runAgain(loop, ctx);
+  collectOperands(again->getResults().take_back(kept));
+  auto region = std::make_unique<Region>();
+  Block &block = region->emplaceBlock();
+  builder.setInsertionPointToEnd(&block);
+  IRMapping map;
+  addArguments(block, map);
+  recompute(loop.body(), builder, map);
+  if (failed(differentiate(block, map)))
+    return ctx.fail();
+  ctx.reverse->bodies.push_back(std::move(inner.reads));
+  yieldGradients();
+  Operation *made = createScan(std::move(region));
   if (failed(inferTypes(made, ctx.facts())))
     return ctx.fail();
-  unsigned next = 0;
+  SmallVector<Value> given;
   for (unsigned i : carried)
-    ctx.give(loop.initial[i], made->getResult(next++));
-  for (Value value : outside)
-    ctx.give(value, made->getResult(next++));
-  for (Value value : wantedSlices)
-    ctx.give(value, made->getResult(next++));
+    given.push_back(loop.initial[i]);
+  llvm::append_range(given, outside);
+  llvm::append_range(given, wantedSlices);
+  for (auto [value, gradient] : llvm::zip_equal(given, made->getResults()))
+    ctx.give(value, gradient);
+}
+
+static void buildLoop(const Loop &loop, GradientContext &ctx) {
+  if (llvm::any_of(loop.initial, [](Value value) {
+        return !isa<TensorType>(value.getType());
+      }))
+    return ctx.lack();
+  ReverseScan(loop, ctx).build();
 }
 
 static void buildLoopOp(mp::LoopOp op, GradientContext &ctx) {
