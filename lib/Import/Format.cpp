@@ -160,90 +160,85 @@ ModelFormat mpopt::detectFormat(StringRef bytes) {
   return startsLikeModelProto(bytes) ? ModelFormat::Onnx : ModelFormat::Unknown;
 }
 
+namespace {
+struct FormatText {
+  ModelFormat format;
+  StringRef name;   ///< in reports; empty if the format is not read
+  StringRef advice; ///< empty if it is
+};
+} // namespace
+
+/// A row for each format.
+static constexpr FormatText kFormats[] = {
+    {ModelFormat::Onnx, "onnx", ""},
+    {ModelFormat::OnnxTextProto, "onnx", ""},
+    {ModelFormat::OnnxText, "onnx", ""},
+    {ModelFormat::Mlir, "mlir", ""},
+    {ModelFormat::MlirBytecode, "mlir", ""},
+    {ModelFormat::TorchScript, "torchscript", ""},
+    {ModelFormat::ExportedProgram, "exported-program", ""},
+    {ModelFormat::TorchMobile, "",
+     "a PyTorch mobile model as a flatbuffer, which holds no graph: save "
+     "the module with torch.jit.save, or with "
+     "_save_for_lite_interpreter and without _use_flatbuffer"},
+    {ModelFormat::TorchPackage, "",
+     "a package saved by torch.package, which is code to be run: load "
+     "the module with torch.package.PackageImporter and save it with "
+     "torch.jit.save, or use torch.onnx.export"},
+    {ModelFormat::TorchState, "",
+     "a checkpoint saved by torch.save, which holds weights but no "
+     "graph: load it into its model and use torch.onnx.export"},
+    {ModelFormat::TorchLegacy, "",
+     "a checkpoint in torch.save's old format, which holds no graph: "
+     "load it into its model and use torch.onnx.export"},
+    {ModelFormat::Pickle, "",
+     "a Python pickle, which is not a model and is never executed here: "
+     "export the model with torch.onnx.export"},
+    {ModelFormat::SafeTensors, "",
+     "a safetensors file, which holds weights but no graph: load it into "
+     "its model and export that to ONNX"},
+    {ModelFormat::Hdf5, "",
+     "an HDF5 file (Keras weights or model): export the model with "
+     "tf2onnx or keras' model.export(format='onnx')"},
+    {ModelFormat::Keras, "",
+     "a Keras archive: export the model with "
+     "model.export(format='onnx')"},
+    {ModelFormat::NumPy, "", "NumPy arrays, which hold no graph"},
+    {ModelFormat::TfLite, "",
+     "a TensorFlow Lite model: convert it with tf2onnx --tflite"},
+    {ModelFormat::OrtModel, "",
+     "an ONNX Runtime format model (.ort): use the .onnx file that it "
+     "was made from"},
+    {ModelFormat::Gguf, "",
+     "a GGUF file, which holds weights but no graph: export the original "
+     "model to ONNX"},
+    {ModelFormat::Zip, "",
+     "a zip archive: unpack it and name the model inside"},
+    {ModelFormat::Gzip, "", "gzip-compressed: decompress it first (gunzip)"},
+    {ModelFormat::GitLfsPointer, "",
+     "a Git LFS pointer, not the model itself: fetch it with git lfs "
+     "pull"},
+    {ModelFormat::Html, "", "an HTML page: the download of the model failed"},
+    {ModelFormat::Xml, "",
+     "an XML file (an OpenVINO network?): use the ONNX model that it was "
+     "made from"},
+    {ModelFormat::Json, "", "a JSON file, not a model"},
+    {ModelFormat::Empty, "", "empty"},
+    {ModelFormat::Unknown, "",
+     "in no format that mpopt knows: it reads ONNX (binary, textproto, "
+     "ONNX text syntax), TorchScript archives, programs saved by "
+     "torch.export and mp IR (.mlir, .mlirbc)"},
+};
+
+static const FormatText &textOf(ModelFormat format) {
+  return *llvm::find_if(
+      kFormats, [&](const FormatText &text) { return text.format == format; });
+}
+
 StringRef mpopt::getFormatName(ModelFormat format) {
-  switch (format) {
-  case ModelFormat::Onnx:
-  case ModelFormat::OnnxTextProto:
-  case ModelFormat::OnnxText:
-    return "onnx";
-  case ModelFormat::Mlir:
-  case ModelFormat::MlirBytecode:
-    return "mlir";
-  case ModelFormat::TorchScript:
-    return "torchscript";
-  case ModelFormat::ExportedProgram:
-    return "exported-program";
-  default:
-    return "";
-  }
+  return textOf(format).name;
 }
 
 StringRef mpopt::explainFormat(ModelFormat format) {
-  switch (format) {
-  case ModelFormat::Onnx:
-  case ModelFormat::OnnxTextProto:
-  case ModelFormat::OnnxText:
-  case ModelFormat::Mlir:
-  case ModelFormat::MlirBytecode:
-  case ModelFormat::TorchScript:
-  case ModelFormat::ExportedProgram:
-    return "";
-  case ModelFormat::TorchMobile:
-    return "a PyTorch mobile model as a flatbuffer, which holds no graph: save "
-           "the module with torch.jit.save, or with "
-           "_save_for_lite_interpreter and without _use_flatbuffer";
-  case ModelFormat::TorchPackage:
-    return "a package saved by torch.package, which is code to be run: load "
-           "the module with torch.package.PackageImporter and save it with "
-           "torch.jit.save, or use torch.onnx.export";
-  case ModelFormat::TorchState:
-    return "a checkpoint saved by torch.save, which holds weights but no "
-           "graph: load it into its model and use torch.onnx.export";
-  case ModelFormat::TorchLegacy:
-    return "a checkpoint in torch.save's old format, which holds no graph: "
-           "load it into its model and use torch.onnx.export";
-  case ModelFormat::Pickle:
-    return "a Python pickle, which is not a model and is never executed here: "
-           "export the model with torch.onnx.export";
-  case ModelFormat::SafeTensors:
-    return "a safetensors file, which holds weights but no graph: load it into "
-           "its model and export that to ONNX";
-  case ModelFormat::Hdf5:
-    return "an HDF5 file (Keras weights or model): export the model with "
-           "tf2onnx or keras' model.export(format='onnx')";
-  case ModelFormat::Keras:
-    return "a Keras archive: export the model with "
-           "model.export(format='onnx')";
-  case ModelFormat::NumPy:
-    return "NumPy arrays, which hold no graph";
-  case ModelFormat::TfLite:
-    return "a TensorFlow Lite model: convert it with tf2onnx --tflite";
-  case ModelFormat::OrtModel:
-    return "an ONNX Runtime format model (.ort): use the .onnx file that it "
-           "was made from";
-  case ModelFormat::Gguf:
-    return "a GGUF file, which holds weights but no graph: export the original "
-           "model to ONNX";
-  case ModelFormat::Zip:
-    return "a zip archive: unpack it and name the model inside";
-  case ModelFormat::Gzip:
-    return "gzip-compressed: decompress it first (gunzip)";
-  case ModelFormat::GitLfsPointer:
-    return "a Git LFS pointer, not the model itself: fetch it with git lfs "
-           "pull";
-  case ModelFormat::Html:
-    return "an HTML page: the download of the model failed";
-  case ModelFormat::Xml:
-    return "an XML file (an OpenVINO network?): use the ONNX model that it was "
-           "made from";
-  case ModelFormat::Json:
-    return "a JSON file, not a model";
-  case ModelFormat::Empty:
-    return "empty";
-  case ModelFormat::Unknown:
-    return "in no format that mpopt knows: it reads ONNX (binary, textproto, "
-           "ONNX text syntax), TorchScript archives, programs saved by "
-           "torch.export and mp IR (.mlir, .mlirbc)";
-  }
-  return "";
+  return textOf(format).advice;
 }

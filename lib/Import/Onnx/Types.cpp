@@ -17,75 +17,58 @@ using onnx::TensorProto;
 // No tensor of a model has a dim of 2^48 (2^48 bytes are 256 TiB).
 static constexpr int64_t kMaxDim = int64_t(1) << 48;
 
+template <typename T> static Type plain(MLIRContext *context) {
+  return T::get(context);
+}
+template <typename T> static Type complex(MLIRContext *context) {
+  return ComplexType::get(T::get(context));
+}
+template <unsigned width> static Type integer(MLIRContext *context) {
+  return IntegerType::get(context, width);
+}
+template <unsigned width> static Type natural(MLIRContext *context) {
+  return IntegerType::get(context, width, IntegerType::Unsigned);
+}
+
+/// The element types of onnx.proto (TensorProto.DataType).
+static constexpr std::pair<TensorProto::DataType, Type (*)(MLIRContext *)>
+    kElementTypes[] = {
+        {TensorProto::UNDEFINED, plain<mp::UnknownType>},
+        {TensorProto::FLOAT, plain<Float32Type>},
+        {TensorProto::UINT8, natural<8>},
+        {TensorProto::INT8, integer<8>},
+        {TensorProto::UINT16, natural<16>},
+        {TensorProto::INT16, integer<16>},
+        {TensorProto::INT32, integer<32>},
+        {TensorProto::INT64, integer<64>},
+        {TensorProto::STRING, plain<mp::StringType>},
+        {TensorProto::BOOL, integer<1>},
+        {TensorProto::FLOAT16, plain<Float16Type>},
+        {TensorProto::DOUBLE, plain<Float64Type>},
+        {TensorProto::UINT32, natural<32>},
+        {TensorProto::UINT64, natural<64>},
+        {TensorProto::COMPLEX64, complex<Float32Type>},
+        {TensorProto::COMPLEX128, complex<Float64Type>},
+        {TensorProto::BFLOAT16, plain<BFloat16Type>},
+        {TensorProto::FLOAT8E4M3FN, plain<Float8E4M3FNType>},
+        {TensorProto::FLOAT8E4M3FNUZ, plain<Float8E4M3FNUZType>},
+        {TensorProto::FLOAT8E5M2, plain<Float8E5M2Type>},
+        {TensorProto::FLOAT8E5M2FNUZ, plain<Float8E5M2FNUZType>},
+        {TensorProto::UINT4, natural<4>},
+        {TensorProto::INT4, integer<4>},
+        {TensorProto::FLOAT4E2M1, plain<Float4E2M1FNType>},
+        {TensorProto::FLOAT8E8M0, plain<Float8E8M0FNUType>},
+        {TensorProto::UINT2, natural<2>},
+        {TensorProto::INT2, integer<2>},
+        {TensorProto::FLOAT6E2M3, plain<Float6E2M3FNType>},
+        {TensorProto::FLOAT6E3M2, plain<Float6E3M2FNType>},
+};
+
 Type onnx_import::elementTypeOf(MLIRContext *context, int64_t dtype) {
-  auto integer = [&](unsigned width) -> Type {
-    return IntegerType::get(context, width);
-  };
-  auto natural = [&](unsigned width) -> Type {
-    return IntegerType::get(context, width, IntegerType::Unsigned);
-  };
-  switch (dtype) {
-  case TensorProto::UNDEFINED:
-    return mp::UnknownType::get(context);
-  case TensorProto::FLOAT:
-    return Float32Type::get(context);
-  case TensorProto::UINT8:
-    return natural(8);
-  case TensorProto::INT8:
-    return integer(8);
-  case TensorProto::UINT16:
-    return natural(16);
-  case TensorProto::INT16:
-    return integer(16);
-  case TensorProto::INT32:
-    return integer(32);
-  case TensorProto::INT64:
-    return integer(64);
-  case TensorProto::STRING:
-    return mp::StringType::get(context);
-  case TensorProto::BOOL:
-    return integer(1);
-  case TensorProto::FLOAT16:
-    return Float16Type::get(context);
-  case TensorProto::DOUBLE:
-    return Float64Type::get(context);
-  case TensorProto::UINT32:
-    return natural(32);
-  case TensorProto::UINT64:
-    return natural(64);
-  case TensorProto::COMPLEX64:
-    return ComplexType::get(Float32Type::get(context));
-  case TensorProto::COMPLEX128:
-    return ComplexType::get(Float64Type::get(context));
-  case TensorProto::BFLOAT16:
-    return BFloat16Type::get(context);
-  case TensorProto::FLOAT8E4M3FN:
-    return Float8E4M3FNType::get(context);
-  case TensorProto::FLOAT8E4M3FNUZ:
-    return Float8E4M3FNUZType::get(context);
-  case TensorProto::FLOAT8E5M2:
-    return Float8E5M2Type::get(context);
-  case TensorProto::FLOAT8E5M2FNUZ:
-    return Float8E5M2FNUZType::get(context);
-  case TensorProto::UINT4:
-    return natural(4);
-  case TensorProto::INT4:
-    return integer(4);
-  case TensorProto::FLOAT4E2M1:
-    return Float4E2M1FNType::get(context);
-  case TensorProto::FLOAT8E8M0:
-    return Float8E8M0FNUType::get(context);
-  case TensorProto::UINT2:
-    return natural(2);
-  case TensorProto::INT2:
-    return integer(2);
-  case TensorProto::FLOAT6E2M3:
-    return Float6E2M3FNType::get(context);
-  case TensorProto::FLOAT6E3M2:
-    return Float6E3M2FNType::get(context);
-  default:
-    return {};
-  }
+  for (auto [known, make] : kElementTypes)
+    if (known == dtype)
+      return make(context);
+  return {};
 }
 
 int32_t onnx_import::dataTypeOf(Type elementType) {
