@@ -280,9 +280,8 @@ void mpopt::writeAssumptions(OStream &json,
   });
 }
 
-void mpopt::writeReportFields(OStream &json, const ModelReport &report,
-                              StringRef version,
-                              llvm::function_ref<void(size_t)> more) {
+static void writeModel(OStream &json, const ModelReport &report,
+                       StringRef version) {
   json.attribute("schema", "mpopt-report/1");
   json.attributeObject("tool", [&] {
     json.attribute("name", "mpopt");
@@ -302,7 +301,9 @@ void mpopt::writeReportFields(OStream &json, const ModelReport &report,
       attribute(json, "name", report.target);
       attribute(json, "summary", report.targetSummary);
     });
-  writeAssumptions(json, report.assumptions);
+}
+
+static void writeCounts(OStream &json, const ModelReport &report) {
   json.attributeObject("coverage", [&] {
     json.attribute("ops", report.ops);
     json.attribute("modelled", report.modelled);
@@ -327,6 +328,14 @@ void mpopt::writeReportFields(OStream &json, const ModelReport &report,
     json.attribute("proved", report.proved);
     json.attribute("tensors", report.tensors);
   });
+}
+
+void mpopt::writeReportFields(OStream &json, const ModelReport &report,
+                              StringRef version,
+                              llvm::function_ref<void(size_t)> more) {
+  writeModel(json, report, version);
+  writeAssumptions(json, report.assumptions);
+  writeCounts(json, report);
   if (!report.settings.empty())
     attribute(json, "settings", report.settings);
   if (report.baseline)

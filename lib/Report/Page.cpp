@@ -68,15 +68,11 @@ static void writeSeen(OStream &json, const std::optional<SeenTensor> &seen) {
   });
 }
 
-// A column for each field: equal keys and alike values beside each other.
-void mpopt::writeMap(OStream &json, const ModelMap &map) {
-  auto column = [&](StringRef key,
-                    llvm::function_ref<void(const MapTensor &)> write) {
-    json.attributeArray(key, [&] {
-      for (const MapTensor &tensor : map.tensors)
-        write(tensor);
-    });
-  };
+using Column = llvm::function_ref<void(
+    StringRef key, llvm::function_ref<void(const MapTensor &)> write)>;
+
+/// Names, and where each tensor is in the sources.
+static void writeNames(OStream &json, Column column) {
   auto text = [&](StringRef key, std::string MapTensor::*member) {
     column(key, [&](const MapTensor &tensor) {
       json.value(jsonText(tensor.*member));
@@ -87,45 +83,59 @@ void mpopt::writeMap(OStream &json, const ModelMap &map) {
       json.value(jsonText(tensor.op.*member));
     });
   };
+  text("tensor", &MapTensor::name);
+  text("dtype", &MapTensor::dtype);
+  ofOp("op", &OpRef::name);
+  ofOp("type", &OpRef::type);
+  ofOp("scope", &OpRef::scope);
+  column("file", [&](const MapTensor &tensor) {
+    json.value(tensor.location
+                   ? llvm::json::Value(jsonText(tensor.location->file))
+                   : nullptr);
+  });
+  column("line", [&](const MapTensor &tensor) {
+    json.value(tensor.location ? tensor.location->line : 0);
+  });
+}
+
+/// What is known of each tensor's values.
+static void writeRanges(OStream &json, Column column) {
+  column("lo",
+         [&](const MapTensor &tensor) { writeNumber(json, tensor.bound.lo); });
+  column("hi",
+         [&](const MapTensor &tensor) { writeNumber(json, tensor.bound.hi); });
+  column("nonfinite", [&](const MapTensor &tensor) {
+    json.value(int(tensor.nan) + 2 * tensor.posInf + 4 * tensor.negInf);
+  });
+  column("least", [&](const MapTensor &tensor) {
+    writeNumber(json, tensor.minNonZero);
+  });
+  column("likely", [&](const MapTensor &tensor) {
+    if (!tensor.likely) {
+      json.value(nullptr);
+      return;
+    }
+    json.array([&] {
+      writeNumber(json, tensor.likely->lo);
+      writeNumber(json, tensor.likely->hi);
+    });
+  });
+  column("exponents",
+         [&](const MapTensor &tensor) { writeCounts(json, tensor.exponents); });
+}
+
+// A column for each field: equal keys and alike values beside each other.
+void mpopt::writeMap(OStream &json, const ModelMap &map) {
+  auto column = [&](StringRef key,
+                    llvm::function_ref<void(const MapTensor &)> write) {
+    json.attributeArray(key, [&] {
+      for (const MapTensor &tensor : map.tensors)
+        write(tensor);
+    });
+  };
   json.attributeObject("map", [&] {
-    text("tensor", &MapTensor::name);
-    text("dtype", &MapTensor::dtype);
-    ofOp("op", &OpRef::name);
-    ofOp("type", &OpRef::type);
-    ofOp("scope", &OpRef::scope);
-    column("file", [&](const MapTensor &tensor) {
-      json.value(tensor.location
-                     ? llvm::json::Value(jsonText(tensor.location->file))
-                     : nullptr);
-    });
-    column("line", [&](const MapTensor &tensor) {
-      json.value(tensor.location ? tensor.location->line : 0);
-    });
-    column("lo", [&](const MapTensor &tensor) {
-      writeNumber(json, tensor.bound.lo);
-    });
-    column("hi", [&](const MapTensor &tensor) {
-      writeNumber(json, tensor.bound.hi);
-    });
-    column("nonfinite", [&](const MapTensor &tensor) {
-      json.value(int(tensor.nan) + 2 * tensor.posInf + 4 * tensor.negInf);
-    });
-    column("least", [&](const MapTensor &tensor) {
-      writeNumber(json, tensor.minNonZero);
-    });
-    column("likely", [&](const MapTensor &tensor) {
-      if (!tensor.likely) {
-        json.value(nullptr);
-        return;
-      }
-      json.array([&] {
-        writeNumber(json, tensor.likely->lo);
-        writeNumber(json, tensor.likely->hi);
-      });
-    });
-    column("exponents", [&](const MapTensor &tensor) {
-      writeCounts(json, tensor.exponents);
-    });
+    writeNames(json, column);
+    writeRanges(json, column);
     if (llvm::any_of(map.tensors, [](const MapTensor &tensor) {
           return tensor.seen || tensor.seenGradient;
         })) {

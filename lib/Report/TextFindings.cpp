@@ -101,8 +101,8 @@ void TextReport::writeGroup(const FindingGroup &group) {
   os << '\n';
 }
 
-void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
-                            bool withFixes) {
+/// The op, with its dtype, scope and source line.
+void TextReport::writeOp(const FoldedFinding &fold) {
   const Finding &finding = fold.first();
   style.dim("  --> ");
   style.bold(finding.op.name);
@@ -123,14 +123,36 @@ void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
             .str());
   }
   os << '\n';
+  if (!finding.location)
+    return;
+  if (std::optional<std::string> line = readSourceLine(*finding.location)) {
+    os.indent(6);
+    style.dim((Twine(finding.location->line) + " | ").str());
+    style.plain(*line);
+    os << '\n';
+  }
+}
 
-  if (finding.location)
-    if (std::optional<std::string> line = readSourceLine(*finding.location)) {
-      os.indent(6);
-      style.dim((Twine(finding.location->line) + " | ").str());
-      style.plain(*line);
-      os << '\n';
-    }
+void TextReport::writeCauses(llvm::ArrayRef<Cause> causes) {
+  for (const Cause &cause : causes.take_front(kMaxCauses)) {
+    os << "      - ";
+    std::string place = cause.tensor.empty() ? cause.op : cause.tensor;
+    if (!cause.tensor.empty() && !cause.op.empty() && cause.op != cause.tensor)
+      place += " (" + cause.op + ")";
+    std::string text = place.empty() ? cause.why : place + ": " + cause.why;
+    if (cause.location)
+      text += " (" + cause.location->file + ":" +
+              std::to_string(cause.location->line) + ")";
+    style.wrap(text, 8);
+  }
+  if (causes.size() > kMaxCauses)
+    os << "      - and " << causes.size() - kMaxCauses << " more\n";
+}
+
+void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
+                            bool withFixes) {
+  writeOp(fold);
+  const Finding &finding = fold.first();
   if (withMessage) {
     os.indent(6);
     style.wrap(finding.message, 6);
@@ -145,20 +167,7 @@ void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
          << getInterval(*finding.bound);
     os << '\n';
   }
-  llvm::ArrayRef<Cause> causes = finding.causes;
-  for (const Cause &cause : causes.take_front(kMaxCauses)) {
-    os << "      - ";
-    std::string who = cause.tensor.empty() ? cause.op : cause.tensor;
-    if (!cause.tensor.empty() && !cause.op.empty() && cause.op != cause.tensor)
-      who += " (" + cause.op + ")";
-    std::string text = who.empty() ? cause.why : who + ": " + cause.why;
-    if (cause.location)
-      text += " (" + cause.location->file + ":" +
-              std::to_string(cause.location->line) + ")";
-    style.wrap(text, 8);
-  }
-  if (causes.size() > kMaxCauses)
-    os << "      - and " << causes.size() - kMaxCauses << " more\n";
+  writeCauses(finding.causes);
   if (std::string effect = describeOwnEffect(fold); !effect.empty()) {
     os.indent(6);
     style.wrap(effect, 6);

@@ -133,6 +133,14 @@ static std::string describeCheckpoints(const MemoryReport &memory) {
          (memory.checkpoints ? " (as configured)" : "");
 }
 
+/// A part's name in the list of activations, with the number of such parts.
+static std::string describeSaved(const SavedReport &saved) {
+  std::string text =
+      saved.isTensor ? saved.name : "kept by the op of " + saved.name;
+  return saved.count > 1 ? text + " (" + std::to_string(saved.count) + ")"
+                         : text;
+}
+
 void TextReport::writeMemory(const MemoryReport &memory) {
   style.bold("memory");
   os << ": ";
@@ -186,12 +194,7 @@ void TextReport::writeMemory(const MemoryReport &memory) {
     cell(describeBytes(saved.bytes));
     os << "  " << saved.dtype;
     os.indent(saved.dtype.size() < 5 ? 5 - saved.dtype.size() : 1);
-    std::string text = saved.name;
-    if (!saved.isTensor)
-      text = "kept by the op of " + text;
-    if (saved.count > 1)
-      text += " (" + std::to_string(saved.count) + ")";
-    style.plain(text);
+    style.plain(describeSaved(saved));
     os << '\n';
   }
 }

@@ -37,6 +37,8 @@ private:
   void writeGroup(const FindingGroup &group);
   void writeKinds(const FindingGroup &group);
   void writePlace(const FoldedFinding &fold, bool withMessage, bool withFixes);
+  void writeOp(const FoldedFinding &fold);
+  void writeCauses(llvm::ArrayRef<Cause> causes);
   void writeFixes(const Finding &finding, unsigned indent);
 
   // TextTraining.cpp

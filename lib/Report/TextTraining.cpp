@@ -168,6 +168,9 @@ std::string Row::error() const {
   return percent(most);
 }
 
+/// Of the columns behind the name: as wide as their titles and numbers.
+static constexpr unsigned kColumnWidths[] = {5, 18, 8, 6, 6, 7};
+
 void TextReport::writeGradients(const TrainingReport &training) {
   llvm::MapVector<std::string, Row, std::map<std::string, unsigned>> rows;
   size_t unknown = 0;
@@ -189,18 +192,17 @@ void TextReport::writeGradients(const TrainingReport &training) {
     os << "  ";
     os.indent(text.size() < size ? size - text.size() : 0) << text;
   };
+  auto line = [&](StringRef name, llvm::ArrayRef<std::string> cells) {
+    os << "  ";
+    style.plain(name);
+    os.indent(width - name.size());
+    for (auto [text, size] : llvm::zip_equal(cells, kColumnWidths))
+      cell(text, size);
+    os << '\n';
+  };
   style.bold("gradients");
-  os << " of the unscaled loss, expected over a batch\n  ";
-  os << "parameter";
-  os.indent(width - 9);
-  for (auto [title, size] : {std::pair("dtype", 5u),
-                             {"rms", 18u},
-                             {"largest", 8u},
-                             {"zero", 6u},
-                             {"lost", 6u},
-                             {"off by", 7u}})
-    cell(title, size);
-  os << '\n';
+  os << " of the unscaled loss, expected over a batch\n";
+  line("parameter", {"dtype", "rms", "largest", "zero", "lost", "off by"});
   size_t shown = 0;
   for (const auto &[key, row] : rows) {
     if (shown++ == kMaxRows)
@@ -208,19 +210,13 @@ void TextReport::writeGradients(const TrainingReport &training) {
     std::string name = row.name();
     if (name.size() > width)
       name = name.substr(0, width - 3) + "...";
-    os << "  ";
-    style.plain(name);
-    os.indent(width - name.size());
-    cell(row.members.front()->dtype, 5);
-    cell(row.sizes(&GradientReport::rms), 18);
     std::string largest;
     llvm::raw_string_ostream(largest)
         << llvm::format("%.2g", row.worst(&GradientReport::absMax));
-    cell(largest, 8);
-    cell(percent(row.worst(&GradientReport::zero)), 6);
-    cell(percent(row.worst(&GradientReport::lostUnscaled)), 6);
-    cell(row.error(), 7);
-    os << '\n';
+    line(name,
+         {row.members.front()->dtype, row.sizes(&GradientReport::rms), largest,
+          percent(row.worst(&GradientReport::zero)),
+          percent(row.worst(&GradientReport::lostUnscaled)), row.error()});
   }
   if (rows.size() > kMaxRows)
     os << "  and " << rows.size() - kMaxRows

@@ -24,6 +24,8 @@ public:
 
   void writeStatus(size_t index);
   void writeRest();
+  void writeSummary();
+  void writeExceeded();
 
 private:
   void writeObserved(const ProbeSight &seen, StringRef judged);
@@ -271,7 +273,7 @@ void Writer::writeAgainst(const RunComparison &against) {
   });
 }
 
-void Writer::writeRest() {
+void Writer::writeSummary() {
   json.attributeObject("confirmation", [&] {
     json.attribute("files", int64_t(runs.files));
     json.attributeArray("runtimes", [&] {
@@ -295,10 +297,10 @@ void Writer::writeRest() {
         json.value(jsonText(warning));
     });
   });
-  writeBeginnings(confirmation.beginnings, runs.probes, confirmation.bad);
-  writeGradients();
-  if (confirmation.against)
-    writeAgainst(*confirmation.against);
+}
+
+/// Inputs outside of their assumptions, and tensors outside of their bounds.
+void Writer::writeExceeded() {
   json.attributeArray("outside_assumptions", [&] {
     for (const Outside &outside : confirmation.outside)
       json.object([&] {
@@ -323,6 +325,15 @@ void Writer::writeRest() {
         });
       });
   });
+}
+
+void Writer::writeRest() {
+  writeSummary();
+  writeBeginnings(confirmation.beginnings, runs.probes, confirmation.bad);
+  writeGradients();
+  if (confirmation.against)
+    writeAgainst(*confirmation.against);
+  writeExceeded();
   json.attributeArray("scales", [&] {
     for (const TensorScales &scales : confirmation.scales)
       json.object([&] {
