@@ -111,22 +111,62 @@ static void readZero(ConfigReader &reader, const Section &top) {
   zero.warnOfNumericalOthers();
 }
 
+/// `ifOpen` where the file leaves it to the one around it.
+static std::optional<bool> readEnabled(const Section &section,
+                                       std::optional<bool> ifOpen) {
+  if (!section)
+    return false;
+  if (!section.isOpen("enabled"))
+    return section.truth("enabled").value_or(false);
+  section.ignore({"enabled"});
+  return ifOpen;
+}
+
+static void readAutocast(TrainConfig &config, const Section &autocast) {
+  if (autocast.truth("enabled") != true)
+    return;
+  std::optional<TrainType> type = autocast.type("dtype");
+  config.precision = type == TrainType::F16 ? "autocast-fp16" : "autocast-bf16";
+  autocast.warnOfNumericalOthers();
+}
+
+/// How gradients are summed over the ranks, and clipped.
+static void readReduce(TrainConfig &config, const Section &top) {
+  config.reduce.type = top.type("communication_data_type");
+  if (top.truth("fp32_allreduce") == true)
+    fillIn(config.reduce.type, TrainType::F32);
+  config.reduce.division = top.truth("prescale_gradients").value_or(false)
+                               ? ReduceDivision::Before
+                               : ReduceDivision::After;
+  config.reduce.predivide =
+      top.number("gradient_predivide_factor", Numbers::Positive);
+  if (!top.isOpen("gradient_clipping"))
+    config.clip =
+        top.number("gradient_clipping", Numbers::NotNegative).value_or(0);
+  top.ignore({"gradient_clipping"});
+}
+
+/// Types of the optimizer's state and of the master weights.
+static void readStateTypes(TrainConfig &config, const Section &fp16,
+                           const Section &bf16, std::optional<bool> isFp16,
+                           std::optional<bool> isBf16) {
+  for (StringRef key :
+       {"fp16_master_weights_and_grads", "fp16_master_weights_and_gradients"})
+    if (fp16.truth(key) == true && isFp16 != false)
+      config.optimizer.master = false;
+  if (bf16.truth("bf16_master_weights_and_grads") == true && isBf16 != false)
+    config.optimizer.master = false;
+  if (bf16.truth("bf16_optimizer_states") == true && isBf16 != false)
+    config.optimizer.state = TrainType::BF16;
+}
+
 void mpopt::readDeepSpeed(ConfigReader &reader, const Section &top,
                           const DeepSpeedContext &context) {
   TrainConfig &config = reader.config;
   Section fp16 = top.section("fp16");
   Section bf16 = top.section(top.take("bf16") ? "bf16" : "bfloat16");
-  auto enabled = [](const Section &section, std::optional<bool> ifOpen) {
-    if (!section)
-      return std::optional<bool>(false);
-    if (section.isOpen("enabled")) {
-      section.ignore({"enabled"});
-      return ifOpen;
-    }
-    return std::optional<bool>(section.truth("enabled").value_or(false));
-  };
-  std::optional<bool> isFp16 = enabled(fp16, context.fp16);
-  std::optional<bool> isBf16 = enabled(bf16, context.bf16);
+  std::optional<bool> isFp16 = readEnabled(fp16, context.fp16);
+  std::optional<bool> isBf16 = readEnabled(bf16, context.bf16);
   if (isFp16 == true && isBf16 == true)
     return fp16.fail("enabled", "is true, and so is " + bf16.pathOf("enabled") +
                                     ": only one can be");
@@ -143,23 +183,10 @@ void mpopt::readDeepSpeed(ConfigReader &reader, const Section &top,
                       "is true beside fp16 or bf16: only one can be");
     amp.warn("enabled", "Apex is not understood: say --precision and --scaler");
   }
-  Section autocast = top.section("torch_autocast");
-  if (autocast.truth("enabled") == true) {
-    std::optional<TrainType> type = autocast.type("dtype");
-    config.precision =
-        type == TrainType::F16 ? "autocast-fp16" : "autocast-bf16";
-    autocast.warnOfNumericalOthers();
-  }
+  readAutocast(config, top.section("torch_autocast"));
 
   TrainScaler scaler = readScaler(fp16);
-  for (StringRef key :
-       {"fp16_master_weights_and_grads", "fp16_master_weights_and_gradients"})
-    if (fp16.truth(key) == true && isFp16 != false)
-      config.optimizer.master = false;
-  if (bf16.truth("bf16_master_weights_and_grads") == true && isBf16 != false)
-    config.optimizer.master = false;
-  if (bf16.truth("bf16_optimizer_states") == true && isBf16 != false)
-    config.optimizer.state = TrainType::BF16;
+  readStateTypes(config, fp16, bf16, isFp16, isBf16);
   if (fp16.truth("auto_cast") == true && isFp16 == true)
     fp16.ignore({"auto_cast"}); // It casts inputs only.
   bf16.ignore({"immediate_grad_update", "check_grad_overflow"});
@@ -175,18 +202,7 @@ void mpopt::readDeepSpeed(ConfigReader &reader, const Section &top,
 
   readOptimizer(reader, top.section("optimizer"));
   readZero(reader, top);
-  config.reduce.type = top.type("communication_data_type");
-  if (top.truth("fp32_allreduce") == true)
-    fillIn(config.reduce.type, TrainType::F32);
-  config.reduce.division = top.truth("prescale_gradients").value_or(false)
-                               ? ReduceDivision::Before
-                               : ReduceDivision::After;
-  config.reduce.predivide =
-      top.number("gradient_predivide_factor", Numbers::Positive);
-  if (!top.isOpen("gradient_clipping"))
-    config.clip =
-        top.number("gradient_clipping", Numbers::NotNegative).value_or(0);
-  top.ignore({"gradient_clipping"});
+  readReduce(config, top);
   if (isFp16 == true)
     fillDeepSpeedTypes(config, TrainType::F16);
   else if (isBf16 == true)

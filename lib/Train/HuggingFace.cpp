@@ -86,6 +86,18 @@ static void readOptimizer(ConfigReader &reader, const Section &top) {
     top.warn("optim_args", "'" + shown(more->text) + "' is not understood");
 }
 
+static void readDeepSpeedOf(ConfigReader &reader, const Section &top,
+                            const DeepSpeedContext &context) {
+  const ConfigNode *deepSpeed = top.take("deepspeed");
+  if (deepSpeed && deepSpeed->isMap())
+    readDeepSpeed(reader, top.section("deepspeed"), context);
+  else if (deepSpeed && deepSpeed->isString())
+    top.warn("deepspeed", "'" + shown(deepSpeed->text) +
+                              "' is not read: give it instead, or put it in");
+  else if (deepSpeed)
+    top.fail("deepspeed", "must be an object or the name of a file");
+}
+
 void mpopt::readHuggingFace(ConfigReader &reader, const Section &top) {
   TrainConfig &config = reader.config;
   std::optional<bool> fp16 = top.truth("fp16"), bf16 = top.truth("bf16");
@@ -94,16 +106,8 @@ void mpopt::readHuggingFace(ConfigReader &reader, const Section &top) {
   // The Trainer refuses both for evaluation, too, but training is not it.
   top.ignore({"fp16_full_eval", "bf16_full_eval", "tf32"});
 
-  const ConfigNode *deepSpeed = top.take("deepspeed");
-  bool isDeepSpeed = deepSpeed != nullptr;
-  if (deepSpeed && deepSpeed->isMap())
-    readDeepSpeed(reader, top.section("deepspeed"),
-                  {fp16.value_or(false), bf16.value_or(false)});
-  else if (deepSpeed && deepSpeed->isString())
-    top.warn("deepspeed", "'" + shown(deepSpeed->text) +
-                              "' is not read: give it instead, or put it in");
-  else if (deepSpeed)
-    top.fail("deepspeed", "must be an object or the name of a file");
+  bool isDeepSpeed = top.take("deepspeed") != nullptr;
+  readDeepSpeedOf(reader, top, {fp16.value_or(false), bf16.value_or(false)});
 
   std::optional<TrainType> type;
   if (fp16 == true)

@@ -108,36 +108,12 @@ static std::optional<int64_t> readWorld(const Section &flags) {
   return all / perModel;
 }
 
-void mpopt::readMegatron(ConfigReader &reader, const Section &flags) {
-  TrainConfig &config = reader.config;
-  bool fp16 = flags.has("fp16"), bf16 = flags.has("bf16");
-  if (fp16 && bf16)
-    return flags.fail("fp16", "is given, and so is bf16: only one can be");
-  std::optional<TrainType> type;
-  if (fp16)
-    type = TrainType::F16;
-  if (bf16)
-    type = TrainType::BF16;
-  config.precision = fp16 ? "fp16" : bf16 ? "bf16" : "fp32";
-  // Megatron-DeepSpeed leaves the scale to DeepSpeed's configuration.
-  bool isDeepSpeed = flags.has("deepspeed");
-  if (!fp16)
-    config.scaler.kind = ScalerKind::None;
-  else if (isDeepSpeed)
-    fillScaler(config.scaler, kDeepSpeedScaler);
-  else
-    readScaler(reader, flags);
-  flags.ignore({"loss-scale", "initial-loss-scale", "min-loss-scale",
-                "loss-scale-window", "hysteresis"});
-  readOptimizer(reader, flags);
-  if (type) {
-    fillIn(config.optimizer.master, true);
-    fillIn(config.optimizer.state, TrainType::F32);
-  }
-  config.clip = flags.number("clip-grad", Numbers::NotNegative).value_or(1);
-
+/// How gradients are reduced, and what ranks share.
+static void readSharding(TrainConfig &config, const Section &flags,
+                         std::optional<TrainType> type, bool isDeepSpeed) {
   // Under --bf16 Megatron turns accumulation in FP32 on by itself.
-  bool wide = flags.has("accumulate-allreduce-grads-in-fp32") || !fp16;
+  bool wide =
+      flags.has("accumulate-allreduce-grads-in-fp32") || type != TrainType::F16;
   bool narrow = flags.has("grad-reduce-in-bf16");
   config.reduce.type = narrow ? TrainType::BF16
                        : wide ? TrainType::F32
@@ -168,7 +144,36 @@ void mpopt::readMegatron(ConfigReader &reader, const Section &flags) {
                                   flags.has("checkpoint-activations") ||
                                   flags.has("deepspeed-activation-"
                                             "checkpointing");
+}
 
+void mpopt::readMegatron(ConfigReader &reader, const Section &flags) {
+  TrainConfig &config = reader.config;
+  bool fp16 = flags.has("fp16"), bf16 = flags.has("bf16");
+  if (fp16 && bf16)
+    return flags.fail("fp16", "is given, and so is bf16: only one can be");
+  std::optional<TrainType> type;
+  if (fp16)
+    type = TrainType::F16;
+  if (bf16)
+    type = TrainType::BF16;
+  config.precision = fp16 ? "fp16" : bf16 ? "bf16" : "fp32";
+  // Megatron-DeepSpeed leaves the scale to DeepSpeed's configuration.
+  bool isDeepSpeed = flags.has("deepspeed");
+  if (!fp16)
+    config.scaler.kind = ScalerKind::None;
+  else if (isDeepSpeed)
+    fillScaler(config.scaler, kDeepSpeedScaler);
+  else
+    readScaler(reader, flags);
+  flags.ignore({"loss-scale", "initial-loss-scale", "min-loss-scale",
+                "loss-scale-window", "hysteresis"});
+  readOptimizer(reader, flags);
+  if (type) {
+    fillIn(config.optimizer.master, true);
+    fillIn(config.optimizer.state, TrainType::F32);
+  }
+  config.clip = flags.number("clip-grad", Numbers::NotNegative).value_or(1);
+  readSharding(config, flags, type, isDeepSpeed);
   config.batch.micro = flags.integer("micro-batch-size", 1);
   config.batch.total = flags.integer("global-batch-size", 1);
   config.batch.world = readWorld(flags);
