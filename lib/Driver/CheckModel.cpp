@@ -105,6 +105,57 @@ static void describeTraining(const Options &options,
         (count == 1 ? " op" : " ops") + ", whose gradient is not known");
 }
 
+/// Moves what the analysis has found into the report.
+static void fillReport(const Options &options, const ImportResult &imported,
+                       CheckedModule &result, ModelReport &report) {
+  ModuleOp module = *imported.module;
+  if (result.training) {
+    describeTraining(options, *result.training, report);
+    report.training = std::move(result.training->gradients);
+  }
+  // Probes are there to decide what is only possible, too.
+  bool all = options.action == Action::Instrument;
+  listFindings(std::move(result.findings),
+               all ? Certainty::Possible : options.minCertainty, report);
+  report.effects = std::move(result.effects);
+  report.effectWarning = getThreshold(module, kEffectWarning);
+  report.proved = result.proved;
+  report.tensors = result.tensors;
+  report.unknownRanges = std::move(result.unknownRanges);
+  report.target = std::move(result.target);
+  report.targetSummary = std::move(result.targetSummary);
+  if (options.safeInput)
+    report.safeInputs = std::move(result.safeScales);
+  if (auto precision = module->getAttrOfType<StringAttr>("mp.precision"))
+    report.precision = precision.str();
+  if (auto policy = module->getAttrOfType<StringAttr>("mp.policy");
+      policy && StringRef(report.precision).starts_with("autocast"))
+    report.policy = policy.str();
+}
+
+static llvm::Error writeKeepFile(const Options &options,
+                                 const CheckedModule &result,
+                                 ModelReport &report) {
+  unsigned leftOut = 0;
+  llvm::Error error = writeOutput(options.keepFile, [&](llvm::raw_ostream &os) {
+    leftOut = writeKeepList(os, options.keepFile, result.keep);
+  });
+  if (result.keepLeaves)
+    report.warnings.push_back(std::to_string(result.keepLeaves) +
+                              (result.keepLeaves == 1
+                                   ? " finding above a note stays"
+                                   : " findings above a note stay") +
+                              " with the ops of '" + options.keepFile +
+                              "' in FP32: it needs another fix");
+  if (leftOut)
+    report.warnings.push_back(
+        std::to_string(leftOut) +
+        " of the ops to keep in FP32 have no name in the file, by which a "
+        "converter could find them, and are left out of '" +
+        options.keepFile + "'");
+  return error;
+}
+
 static llvm::Error check(const Options &options, const ImportResult &imported,
                          const CheckHooks &hooks, ModelReport &report) {
   if (llvm::Error error = checkNames(options, imported))
@@ -141,30 +192,7 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
                   isObserved ? RangeObserver(observeModel) : nullptr);
   if (!result)
     return result.takeError();
-  if (result->training) {
-    describeTraining(options, *result->training, report);
-    report.training = std::move(result->training->gradients);
-  }
-  // Probes are there to decide what is only possible, too.
-  bool all = options.action == Action::Instrument;
-  listFindings(std::move(result->findings),
-               all ? Certainty::Possible : options.minCertainty, report);
-  report.effects = std::move(result->effects);
-  report.effectWarning = getThreshold(*imported.module, kEffectWarning);
-  report.proved = result->proved;
-  report.tensors = result->tensors;
-  report.unknownRanges = std::move(result->unknownRanges);
-  report.target = std::move(result->target);
-  report.targetSummary = std::move(result->targetSummary);
-  if (options.safeInput)
-    report.safeInputs = std::move(result->safeScales);
-  if (auto precision =
-          (*imported.module)->getAttrOfType<StringAttr>("mp.precision"))
-    report.precision = precision.str();
-  if (auto policy = (*imported.module)->getAttrOfType<StringAttr>("mp.policy");
-      policy && StringRef(report.precision).starts_with("autocast"))
-    report.policy = policy.str();
-
+  fillReport(options, imported, *result, report);
   if (options.models.size() == 1)
     if (llvm::Error error = checkPrograms(options, report.findings))
       return error;
@@ -182,26 +210,8 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
     kept.unnamed = imported.unnamed.contains(kept.op.name);
   if (hooks.kept)
     hooks.kept(result->keep);
-  if (options.keepFile.empty())
-    return llvm::Error::success();
-  unsigned leftOut = 0;
-  llvm::Error error = writeOutput(options.keepFile, [&](llvm::raw_ostream &os) {
-    leftOut = writeKeepList(os, options.keepFile, result->keep);
-  });
-  if (result->keepLeaves)
-    report.warnings.push_back(std::to_string(result->keepLeaves) +
-                              (result->keepLeaves == 1
-                                   ? " finding above a note stays"
-                                   : " findings above a note stay") +
-                              " with the ops of '" + options.keepFile +
-                              "' in FP32: it needs another fix");
-  if (leftOut)
-    report.warnings.push_back(
-        std::to_string(leftOut) +
-        " of the ops to keep in FP32 have no name in the file, by which a "
-        "converter could find them, and are left out of '" +
-        options.keepFile + "'");
-  return error;
+  return options.keepFile.empty() ? llvm::Error::success()
+                                  : writeKeepFile(options, *result, report);
 }
 
 std::optional<ModelReport> mpopt::checkModel(const Options &options,

@@ -310,6 +310,19 @@ static bool isExpectedOverflow(const Finding &finding) {
          finding.certainty >= Certainty::Likely;
 }
 
+/// Joins what was found about the model with what was about its training step.
+static void addTraining(CheckedModule &result, CheckedModule trained,
+                        CheckedTraining training, TrainingReport gradients) {
+  llvm::append_range(result.findings, std::move(trained.findings));
+  llvm::append_range(result.places, std::move(trained.places));
+  result.training = std::move(training);
+  gradients.loss = result.training->loss;
+  gradients.memory = std::move(result.training->memory);
+  gradients.forwardOverflows =
+      llvm::any_of(result.findings, isExpectedOverflow);
+  result.training->gradients = std::move(gradients);
+}
+
 llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
                                                  ModuleOp module,
                                                  RangeObserver observe,
@@ -366,13 +379,7 @@ llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
   if (llvm::Error error = whole.tryFixes())
     return error;
   CheckedModule trained = whole.takeResult();
-  llvm::append_range(result.findings, std::move(trained.findings));
-  llvm::append_range(result.places, std::move(trained.places));
-  result.training = step->takeResult();
-  result.training->gradients = whole.describeStep();
-  result.training->gradients.loss = result.training->loss;
-  result.training->gradients.memory = std::move(result.training->memory);
-  result.training->gradients.forwardOverflows =
-      llvm::any_of(result.findings, isExpectedOverflow);
+  addTraining(result, std::move(trained), step->takeResult(),
+              whole.describeStep());
   return result;
 }

@@ -81,6 +81,25 @@ static std::string nameOf(Value value) {
   return keys::kGradient.str();
 }
 
+static ScaleReport describeWindow(const TrainingEstimate &estimate) {
+  const ScaleWindow &window = estimate.window();
+  ScaleReport scale;
+  scale.lo = window.lo;
+  if (window.hi < LostShare::kLast)
+    scale.hi = window.hi;
+  scale.recommended = window.recommended;
+  if (window.top) {
+    scale.top = nameOf(window.top);
+    scale.topDtype = getDtypeName(getElementType(window.top));
+  }
+  if (window.bottom >= 0)
+    scale.bottom = estimate.parameters()[window.bottom].name;
+  scale.lostBelow = estimate.lostAt(window.lo ? *window.lo - 1 : 0);
+  scale.floor = window.floor;
+  scale.needed = estimate.needsScale();
+  return scale;
+}
+
 TrainingReport mpopt::describeGradients(ModuleOp module,
                                         const TrainingEstimate &estimate,
                                         const ParameterUpdates &updates,
@@ -119,22 +138,7 @@ TrainingReport mpopt::describeGradients(ModuleOp module,
     step.lostBF16 = update.step.lost(FloatFormat::bf16()).value_or(0);
   }
 
-  const ScaleWindow &window = estimate.window();
-  ScaleReport &scale = report.scale;
-  scale.lo = window.lo;
-  if (window.hi < LostShare::kLast)
-    scale.hi = window.hi;
-  scale.recommended = window.recommended;
-  if (window.top) {
-    scale.top = nameOf(window.top);
-    scale.topDtype = getDtypeName(getElementType(window.top));
-  }
-  if (window.bottom >= 0)
-    scale.bottom = estimate.parameters()[window.bottom].name;
-  scale.lostBelow = estimate.lostAt(window.lo ? *window.lo - 1 : 0);
-  scale.floor = window.floor;
-  scale.needed = estimate.needsScale();
-
+  report.scale = describeWindow(estimate);
   GradientVerdicts verdicts = judgeGradients(estimate);
   auto names = [](ArrayRef<const ParameterGradient *> list) {
     std::vector<std::string> result;
