@@ -134,11 +134,7 @@ static Found getIndexSpace(OpOperand &use) {
   unsigned operand = use.getOperandNumber();
   Value value = use.get();
   return llvm::TypeSwitch<Operation *, Found>(use.getOwner())
-      .Case<GatherOp, GatherElementsOp>([&](auto op) {
-        return operand == 1 ? alongAxis(op.getInput(), op.getAxis(), true)
-                            : Found();
-      })
-      .Case([&](ScatterElementsOp op) {
+      .Case<GatherOp, GatherElementsOp, ScatterElementsOp>([&](auto op) {
         return operand == 1 ? alongAxis(op.getInput(), op.getAxis(), true)
                             : Found();
       })

@@ -185,6 +185,27 @@ FailureOr<Value> LossBuilder::buildFocal(Value prediction) {
 // Losses over classes
 //===----------------------------------------------------------------------===//
 
+/// Scores and labels with the classes along axis 1, where the ops have them.
+/// `flattens` allows one batch of all other axes.
+static std::pair<Value, Value> moveClasses(GradientContext &ctx, Value scores,
+                                           Value labels, int64_t axis,
+                                           bool flattens) {
+  MaybeShape shape = getShape(scores);
+  int64_t rank = shape ? shape->size() : 0;
+  if (rank == 2 && axis == 0)
+    return {ctx.transposed(scores, {1, 0}), labels};
+  if (rank <= 2 || axis == 1)
+    return {scores, labels};
+  if (axis == rank - 1 && (*shape)[axis] != kDynamic && flattens)
+    return {ctx.reshaped(scores, {-1, (*shape)[axis]}),
+            ctx.reshaped(labels, {-1})};
+  SmallVector<int64_t> perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  perm.erase(perm.begin() + axis);
+  perm.insert(perm.begin() + 1, axis);
+  return {ctx.transposed(scores, perm), labels};
+}
+
 FailureOr<Value> LossBuilder::buildClasses(Value x) {
   MaybeShape shape = getShape(x), labels;
   int64_t rank = shape ? shape->size() : 0;
@@ -217,24 +238,9 @@ FailureOr<Value> LossBuilder::buildClasses(Value x) {
   if (failed(advantage))
     return failure();
 
-  // The ops have their classes along axis 1.
-  Value scores = x, numbers = *target;
-  bool each = isPolicy || reduction == LossReduction::None;
-  if (rank > 2 && axis != 1) {
-    if (axis == rank - 1 && (*shape)[axis] != kDynamic && !each) {
-      scores = ctx.reshaped(x, {-1, (*shape)[axis]});
-      numbers = ctx.reshaped(*target, {-1});
-    } else {
-      SmallVector<int64_t> perm(rank);
-      std::iota(perm.begin(), perm.end(), 0);
-      perm.erase(perm.begin() + axis);
-      perm.insert(perm.begin() + 1, axis);
-      scores = ctx.transposed(x, perm);
-    }
-  } else if (rank == 2 && axis == 0) {
-    scores = ctx.transposed(x, {1, 0});
-  }
-
+  auto [scores, numbers] =
+      moveClasses(ctx, x, *target, axis,
+                  /*flattens=*/!isPolicy && reduction != LossReduction::None);
   SmallVector<NamedAttribute> attributes = {
       isPolicy ? ctx.word("reduction", "none") : reductionAttribute()};
   if (term.ignoreIndex)

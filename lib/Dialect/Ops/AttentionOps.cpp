@@ -120,6 +120,37 @@ LogicalResult AttentionOp::verify() {
   return success();
 }
 
+/// The query's layout with the value's features.
+static FailureOr<MaybeShape> getOutputShape(AttentionOp op,
+                                            const std::optional<Heads> &query,
+                                            const std::optional<Heads> &key,
+                                            int64_t features) {
+  MaybeShape result = getShape(op.getQuery());
+  if (!result || !query)
+    return result;
+  if (!query->heads && key) {
+    FailureOr<MaybeShape> leading =
+        broadcastShapes(query->leading, key->leading);
+    if (failed(leading))
+      return op.emitOpError("leading dims do not broadcast: ")
+             << op.getOperandTypes();
+    result = *leading;
+    result->push_back(query->length);
+    result->push_back(features);
+    return result;
+  }
+  if (query->heads && key && !key->leading.empty()) {
+    std::optional<int64_t> batch =
+        broadcastDim(query->leading[0], key->leading[0]);
+    if (!batch)
+      return op.emitOpError("batches do not fit: ") << op.getOperandTypes();
+    (*result)[0] = *batch;
+  }
+  bool packed = query->heads && result->size() == 3;
+  result->back() = packed ? multiplyDims(features, *query->heads) : features;
+  return result;
+}
+
 LogicalResult AttentionOp::inferResultTypes(const ShapeFacts &,
                                             SmallVectorImpl<Type> &types) {
   if (failed(verify()))
@@ -131,35 +162,11 @@ LogicalResult AttentionOp::inferResultTypes(const ShapeFacts &,
   Type element = promoteElementTypes(getElementType(getQuery()),
                                      getElementType(getValue()));
 
-  // The output: the query's layout with the value's features.
-  int64_t features = value ? value->size : kDynamic;
-  MaybeShape result = getShape(getQuery());
-  if (result && query) {
-    bool packed = query->heads && result->size() == 3;
-    if (!query->heads && key) {
-      FailureOr<MaybeShape> leading =
-          broadcastShapes(query->leading, key->leading);
-      if (failed(leading))
-        return emitOpError("leading dims do not broadcast: ")
-               << getOperandTypes();
-      result = *leading;
-      result->push_back(query->length);
-      result->push_back(features);
-    } else if (query->heads) {
-      if (key && !key->leading.empty()) {
-        std::optional<int64_t> batch =
-            broadcastDim(query->leading[0], key->leading[0]);
-        if (!batch)
-          return emitOpError("batches do not fit: ") << getOperandTypes();
-        (*result)[0] = *batch;
-      }
-      result->back() =
-          packed ? multiplyDims(features, *query->heads) : features;
-    } else {
-      result->back() = features;
-    }
-  }
-  types.push_back(getTensorType(result, element));
+  FailureOr<MaybeShape> result =
+      getOutputShape(*this, query, key, value ? value->size : kDynamic);
+  if (failed(result))
+    return failure();
+  types.push_back(getTensorType(*result, element));
   if (getExtras().empty())
     return success();
 

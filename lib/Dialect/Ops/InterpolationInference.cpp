@@ -65,25 +65,31 @@ static void keepAspectRatio(StringRef policy, ArrayRef<int64_t> dims,
     size = scaleDim(1, std::floor(scale * float(dims[index]) + 0.5f));
 }
 
-LogicalResult ResizeOp::inferResultTypes(const ShapeFacts &facts,
-                                         SmallVectorImpl<Type> &types) {
-  if (failed(checkWord<Interpolation>(*this, "mode", getMode(),
+static LogicalResult checkOperands(ResizeOp op) {
+  if (failed(checkWord<Interpolation>(op, "mode", op.getMode(),
                                       getMaxEnumValForInterpolation())) ||
-      failed(checkOneOf(*this, "coordinate_transformation",
-                        getCoordinateTransformation(),
+      failed(checkOneOf(op, "coordinate_transformation",
+                        op.getCoordinateTransformation(),
                         {"half_pixel", "half_pixel_symmetric",
                          "pytorch_half_pixel", "align_corners", "asymmetric",
                          "tf_crop_and_resize", "tf_half_pixel_for_nn"})) ||
-      failed(checkWord<NearestMode>(*this, "nearest_mode", getNearestMode(),
+      failed(checkWord<NearestMode>(op, "nearest_mode", op.getNearestMode(),
                                     getMaxEnumValForNearestMode())) ||
-      failed(checkOneOf(*this, "keep_aspect_ratio_policy",
-                        getKeepAspectRatioPolicy(),
+      failed(checkOneOf(op, "keep_aspect_ratio_policy",
+                        op.getKeepAspectRatioPolicy(),
                         {"stretch", "not_larger", "not_smaller"})) ||
-      failed(checkRank(*this, "scales", getScales(), {1})) ||
-      failed(checkRank(*this, "sizes", getSizes(), {1})))
+      failed(checkRank(op, "scales", op.getScales(), {1})) ||
+      failed(checkRank(op, "sizes", op.getSizes(), {1})))
     return failure();
-  if (!getScales() == !getSizes())
-    return emitOpError("needs either scales or sizes");
+  if (!op.getScales() == !op.getSizes())
+    return op.emitOpError("needs either scales or sizes");
+  return success();
+}
+
+LogicalResult ResizeOp::inferResultTypes(const ShapeFacts &facts,
+                                         SmallVectorImpl<Type> &types) {
+  if (failed(checkOperands(*this)))
+    return failure();
   Type element = getElementType(getInput());
   MaybeShape input = getShape(getInput());
   if (!input) {

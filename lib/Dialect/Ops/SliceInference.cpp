@@ -33,16 +33,21 @@ static int64_t sliceLength(int64_t dim, int64_t start, int64_t end,
   return start <= end ? 0 : uint64_t(start - end - 1) / stride + 1;
 }
 
+static LogicalResult checkParameters(SliceOp op) {
+  return success(
+      succeeded(checkParameter(op, "starts", op.getStarts().has_value(),
+                               op.getDynamicStarts())) &&
+      succeeded(checkParameter(op, "ends", op.getEnds().has_value(),
+                               op.getDynamicEnds())) &&
+      succeeded(checkParameter(op, "axes", op.getAxes().has_value(),
+                               op.getDynamicAxes(), false)) &&
+      succeeded(checkParameter(op, "steps", op.getSteps().has_value(),
+                               op.getDynamicSteps(), false)));
+}
+
 LogicalResult SliceOp::inferResultTypes(const ShapeFacts &facts,
                                         SmallVectorImpl<Type> &types) {
-  if (failed(checkParameter(*this, "starts", getStarts().has_value(),
-                            getDynamicStarts())) ||
-      failed(checkParameter(*this, "ends", getEnds().has_value(),
-                            getDynamicEnds())) ||
-      failed(checkParameter(*this, "axes", getAxes().has_value(),
-                            getDynamicAxes(), false)) ||
-      failed(checkParameter(*this, "steps", getSteps().has_value(),
-                            getDynamicSteps(), false)))
+  if (failed(checkParameters(*this)))
     return failure();
   Elements starts = parameter(getStarts(), getDynamicStarts(), facts);
   Elements ends = parameter(getEnds(), getDynamicEnds(), facts);
@@ -87,15 +92,13 @@ LogicalResult SliceOp::inferResultTypes(const ShapeFacts &facts,
       checkAxes(*this, *order, input->size());
   if (failed(checked))
     return failure();
+  auto at = [](const Elements &elements, size_t index) {
+    return elements ? (*elements)[index] : std::nullopt;
+  };
   for (auto [index, axis] : llvm::enumerate(*checked)) {
     int64_t &dim = (*input)[axis];
-    std::optional<int64_t> start = starts ? (*starts)[index] : std::nullopt;
-    std::optional<int64_t> end = ends ? (*ends)[index] : std::nullopt;
-    std::optional<int64_t> step;
-    if (!hasSteps)
-      step = 1;
-    else if (steps)
-      step = (*steps)[index];
+    std::optional<int64_t> start = at(starts, index), end = at(ends, index);
+    std::optional<int64_t> step = hasSteps ? at(steps, index) : 1;
     if (dim == 0)
       continue;
     dim = dim != kDynamic && start && end && step

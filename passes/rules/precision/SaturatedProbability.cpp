@@ -123,6 +123,16 @@ static FixAction useLogits(Operation *op, const Readers &readers, bool zero) {
   return {};
 }
 
+static std::string describe(bool zero, bool breaks, const FloatFormat &format) {
+  std::string text = "probabilities round to exactly ";
+  text += zero ? "0" : "1";
+  text += " in " + format.name.str() + ", and ";
+  if (zero)
+    return text + "their logarithm is taken";
+  return text + "1 - p is 0 then" +
+         (breaks ? ", in a logarithm or division" : "");
+}
+
 void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
   if (!hasRole(op, Role::Probability))
     return;
@@ -164,13 +174,7 @@ void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
       finding.watchDomain(result, -kInfinity, 1, /*open=*/true);
     finding.severity(breaks ? Severity::Warning : Severity::Note)
         .certainty(likely ? Certainty::Likely : Certainty::Possible)
-        .message(
-            Twine("probabilities round to exactly ") + (zero ? "0" : "1") +
-            " in " + format->name + ", and " +
-            (zero ? "their logarithm is taken"
-                  : "1 - p is 0 then" +
-                        Twine(readers.breaks ? ", in a logarithm or division"
-                                             : "")))
+        .message(describe(zero, readers.breaks, *format))
         .cause(op->getOperand(0),
                "logits " + std::string(likely ? "likely within [" : "in [") +
                    formatNumber(likely ? hull.likelyLo : hull.lo) + ", " +

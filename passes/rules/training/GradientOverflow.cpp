@@ -30,6 +30,28 @@ static double countSkipped(const LossScaler &scaler, int top) {
   return steps + std::max<double>(0, double(scaler.hysteresis) - 1);
 }
 
+/// Gradients that `limit` is made of may overflow before it does, which leaves
+/// NaN in it.
+static void watchBefore(FindingBuilder &finding, const LossScaling &scaling,
+                        Value limit) {
+  const GradientAnalysis &gradients = scaling.estimate().gradients();
+  // Probes for one finding: the nearest gradients overflow first.
+  constexpr unsigned kMostWatched = 4;
+  unsigned watched = 0;
+  for (Value gradient = limit; gradient && watched < kMostWatched;) {
+    Value value = scaling.findForward(gradient);
+    if (value && isLowPrecision(getElementType(gradient)) && ++watched)
+      finding.watchGradient(Decision::GradientOverflow, value,
+                            getElementType(gradient), scaling.scaler().initial);
+    Operation *op = gradient.getDefiningOp();
+    gradient = {};
+    if (op)
+      for (Value operand : op->getOperands())
+        if (!gradient && gradients.isGradient(operand))
+          gradient = operand;
+  }
+}
+
 void GradientOverflow::check(ModuleOp module) {
   const auto &scaling = getAnalysis<LossScaling>();
   if (!scaling.isJudged())
@@ -72,23 +94,7 @@ void GradientOverflow::check(ModuleOp module) {
   }
   fixByScale(finding, scaling);
   fixByIsland(finding, limit);
-  // Gradients that it is made of may overflow before it does, which leaves NaN
-  // in it.
-  const GradientAnalysis &gradients = scaling.estimate().gradients();
-  constexpr unsigned kMostWatched = 4;
-  unsigned watched = 0;
-  for (Value gradient = limit; gradient && watched < kMostWatched;) {
-    Value value = scaling.findForward(gradient);
-    if (value && isLowPrecision(getElementType(gradient)) && ++watched)
-      finding.watchGradient(Decision::GradientOverflow, value,
-                            getElementType(gradient), scaler.initial);
-    Operation *op = gradient.getDefiningOp();
-    gradient = {};
-    if (op)
-      for (Value operand : op->getOperands())
-        if (!gradient && gradients.isGradient(operand))
-          gradient = operand;
-  }
+  watchBefore(finding, scaling, limit);
   // Every gradient behind it has Inf or NaN.
   for (const ParameterGradient &parameter : scaling.estimate().parameters())
     if (parameter.estimate.known && parameter.estimate.most == top)
