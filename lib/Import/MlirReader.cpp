@@ -140,6 +140,25 @@ static bool dropIfTooDeep(ModuleOp module) {
   return true;
 }
 
+/// Looks for what is wrong with a parsed module, from its depth to its types.
+static LogicalResult checkModule(ModuleOp module, ErrorSink &sink) {
+  auto fail = [&](ImportCode code, const Twine &text) {
+    if (!sink.hasErrors())
+      sink.error(code, "", text);
+    return failure();
+  };
+  if (dropIfTooDeep(module)) {
+    sink.error(ImportCode::TooDeep, "",
+               "regions are nested more than " + Twine(kMaxNesting) + " deep");
+    return failure();
+  }
+  if (failed(verify(module)))
+    return fail(ImportCode::Malformed, "not valid mp IR");
+  if (failed(inferAllTypes(module)) || sink.hasErrors())
+    return fail(ImportCode::InferenceFailed, "types contradict each other");
+  return success();
+}
+
 void mpopt::importMlir(StringRef bytes, StringRef path,
                        const ImportOptions &options, MLIRContext &context,
                        ErrorSink &sink, ImportResult &result) {
@@ -174,22 +193,7 @@ void mpopt::importMlir(StringRef bytes, StringRef path,
       sink.error(ImportCode::Malformed, "", "not valid mp IR");
     return;
   }
-  if (dropIfTooDeep(*result.module)) {
-    sink.error(ImportCode::TooDeep, "",
-               "regions are nested more than " + Twine(kMaxNesting) + " deep");
-    result.module = nullptr;
-    return;
-  }
-  if (failed(verify(*result.module))) {
-    if (!sink.hasErrors())
-      sink.error(ImportCode::Malformed, "", "not valid mp IR");
-    result.module = nullptr;
-    return;
-  }
-  if (failed(inferAllTypes(*result.module)) || sink.hasErrors()) {
-    if (!sink.hasErrors())
-      sink.error(ImportCode::InferenceFailed, "",
-                 "types contradict each other");
+  if (failed(checkModule(*result.module, sink))) {
     result.module = nullptr;
     return;
   }

@@ -142,6 +142,8 @@ private:
   void makeOpaque(const NodeInfo &info, Scope &scope, bool refused = false);
   mlir::Attribute convertAttribute(const onnx::AttributeProto &attribute,
                                    llvm::StringRef node);
+  llvm::SmallVector<mlir::Type> opaqueTypes(const NodeInfo &info, Scope &scope,
+                                            bool refused);
   mlir::Type declaredType(const onnx::NodeProto &node, unsigned index,
                           const Scope &scope);
 

@@ -59,18 +59,9 @@ static std::string attributeName(StringRef name) {
   return result;
 }
 
-void ModelImporter::makeOpaque(const NodeInfo &info, Scope &scope,
-                               bool refused) {
-  SmallVector<Value> inputs;
-  SmallVector<int64_t> omitted;
-  for (auto [index, name] : llvm::enumerate(info.node.input())) {
-    Value value = name.empty() ? Value() : scope.find(name);
-    if (value)
-      inputs.push_back(value);
-    else
-      omitted.push_back(index);
-  }
-  // Every output has a result, also those that nobody names.
+/// A type for every output, also for those without a name.
+SmallVector<Type> ModelImporter::opaqueTypes(const NodeInfo &info, Scope &scope,
+                                             bool refused) {
   SmallVector<Type> results;
   std::vector<onnx::TypeProto> inferred;
   // The library makes lists as long as an attribute says (Split's num_outputs):
@@ -87,7 +78,20 @@ void ModelImporter::makeOpaque(const NodeInfo &info, Scope &scope,
                  .value_or(type);
     results.push_back(type);
   }
+  return results;
+}
 
+void ModelImporter::makeOpaque(const NodeInfo &info, Scope &scope,
+                               bool refused) {
+  SmallVector<Value> inputs;
+  SmallVector<int64_t> omitted;
+  for (auto [index, name] : llvm::enumerate(info.node.input())) {
+    Value value = name.empty() ? Value() : scope.find(name);
+    if (value)
+      inputs.push_back(value);
+    else
+      omitted.push_back(index);
+  }
   NamedAttrList attributes;
   SmallVector<std::pair<const onnx::GraphProto *, std::string>> bodies;
   for (const AttributeProto &attribute : info.node.attribute()) {
@@ -107,7 +111,7 @@ void ModelImporter::makeOpaque(const NodeInfo &info, Scope &scope,
 
   Operation *before = lastOp();
   auto opaque = mp::OpaqueOp::create(
-      builder, info.location, results,
+      builder, info.location, opaqueTypes(info, scope, refused),
       qualifiedType(info.domain, info.node.op_type()), inputs, bodies.size());
   for (const NamedAttribute &attribute : attributes)
     opaque->setDiscardableAttr(attribute.getName(), attribute.getValue());

@@ -187,6 +187,30 @@ void GraphImporter::returnItem(const Item &item, const std::string &name,
   result.outputs.push_back(own.empty() ? name : own);
 }
 
+/// Erases placeholders after writes that are not followed, and complex tensors
+/// of which the parts were read, if nothing reads them.
+static void eraseUnread(ModuleOp module) {
+  SmallVector<mp::OpaqueOp> dead;
+  module.walk([&](mp::OpaqueOp op) {
+    if (op.getName() == kLostName || op.getName() == kComplexName)
+      dead.push_back(op);
+  });
+  for (mp::OpaqueOp op : llvm::reverse(dead))
+    if (op->use_empty())
+      op.erase();
+}
+
+void GraphImporter::describeModule(ModuleOp module) {
+  module->setAttr("mp.format",
+                  builder.getStringAttr(getFormatName(result.format)));
+  if (!autocastDevice.empty())
+    module->setAttr("mp.autocast_device",
+                    builder.getStringAttr(autocastDevice));
+  module->setAttr("mp.nodes", builder.getI64IntegerAttr(result.coverage.ops));
+  module->setAttr("mp.parameters",
+                  builder.getI64IntegerAttr(result.parameters));
+}
+
 void GraphImporter::run() {
   Location unknown = UnknownLoc::get(context);
   ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
@@ -223,27 +247,16 @@ void GraphImporter::run() {
     returnItem(items[id], single ? "output" : "output." + std::to_string(index),
                outputs);
   }
-  SmallVector<DictionaryAttr> names;
-  for (const std::string &name : result.outputs)
-    names.push_back(builder.getDictionaryAttr(
-        {builder.getNamedAttr("mp.name", builder.getStringAttr(name))}));
+  auto names = llvm::map_to_vector(result.outputs, [&](StringRef name) {
+    return builder.getDictionaryAttr(
+        {builder.getNamedAttr("mp.name", builder.getStringAttr(name))});
+  });
   func::ReturnOp::create(builder, unknown, outputs);
   function.setType(builder.getFunctionType(
       function.getBody().getArgumentTypes(), ValueRange(outputs).getTypes()));
   function.setAllResultAttrs(names);
   result.parameters = graph.parameters;
-
-  // Placeholders after writes that are not followed, and complex tensors of
-  // which the parts were read, if nothing reads them.
-  SmallVector<mp::OpaqueOp> dead;
-  result.module->walk([&](mp::OpaqueOp op) {
-    if (op.getName() == kLostName || op.getName() == kComplexName)
-      dead.push_back(op);
-  });
-  for (mp::OpaqueOp op : llvm::reverse(dead))
-    if (op->use_empty())
-      op.erase();
-
+  eraseUnread(*result.module);
   currentNode.clear();
   if (!sink.hasErrors() && failed(verify(*result.module)) && !sink.hasErrors())
     sink.error(ImportCode::Invalid, "", "the imported module is not valid");
@@ -251,13 +264,5 @@ void GraphImporter::run() {
     result.module = nullptr;
     return;
   }
-  Operation *module = *result.module;
-  module->setAttr("mp.format",
-                  builder.getStringAttr(getFormatName(result.format)));
-  if (!autocastDevice.empty())
-    module->setAttr("mp.autocast_device",
-                    builder.getStringAttr(autocastDevice));
-  module->setAttr("mp.nodes", builder.getI64IntegerAttr(result.coverage.ops));
-  module->setAttr("mp.parameters",
-                  builder.getI64IntegerAttr(result.parameters));
+  describeModule(*result.module);
 }

@@ -64,6 +64,8 @@ private:
   friend class Evaluation;
   friend class NodeLowering;
 
+  void describeModule(mlir::ModuleOp module);
+
   // Inputs.cpp
   Item importInput(const StaticType &type, const std::string &name,
                    const GraphPlace &place, mlir::func::FuncOp function);

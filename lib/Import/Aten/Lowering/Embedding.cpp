@@ -81,6 +81,56 @@ static std::optional<int64_t> findBagSize(ArrayRef<int64_t> offsets,
   return size;
 }
 
+/// Rows reduced into bags that begin at `offsets`.
+static Value scatterRows(NodeContext &context, Value rows, Value offsets,
+                         Mode mode) {
+  Value weight = context.tensor("weight"), indices = context.tensor("indices");
+  Type element = getElementType(weight);
+  // The bag of each row: how many offsets are not behind it, less one.
+  Value places =
+      unsqueeze(context, iota(context, dimValue(context, indices, 0)), 1);
+  Value begun =
+      context.make<mp::LessEqualOp>(unsqueeze(context, offsets, 0), places);
+  Value bags = context.make<mp::SubOp>(
+      context.make<mp::ReduceSumOp>(
+          context.cast(begun, context.builder().getI64Type()), Value(),
+          context.builder().getDenseI64ArrayAttr(1), false),
+      makeInt(context, 1));
+  bags = unsqueeze(context, bags, 1);
+  Value length = shapeValue(context, offsets);
+  Value zeros = fill(
+      context,
+      concat(context,
+             {length, context.make<mp::ShapeOp>(
+                          weight, 1, context.builder().getI64IntegerAttr(2))},
+             0),
+      0, element);
+  Value ones = expand(context, context.makeScalar(1, element),
+                      shapeValue(context, indices));
+  Value counts =
+      unsqueeze(context,
+                context.make<mp::ScatterNDOp>(fill(context, length, 0, element),
+                                              bags, ones, StringRef("add")),
+                1);
+  if (mode == Mode::Max) {
+    // An empty bag is 0.
+    Value lowest = context.makeScalar(-kInfinity, element);
+    Value most = context.make<mp::ScatterNDOp>(
+        expandLike(context, lowest, zeros), bags, rows, StringRef("max"));
+    Value isEmpty =
+        context.make<mp::EqualOp>(counts, context.makeScalar(0, element));
+    return context.make<mp::WhereOp>(isEmpty, context.makeScalar(0, element),
+                                     most);
+  }
+  Value sums =
+      context.make<mp::ScatterNDOp>(zeros, bags, rows, StringRef("add"));
+  if (mode != Mode::Mean)
+    return sums;
+  Value divisors = context.make<mp::MaxOp>(
+      ValueRange{counts, context.makeScalar(1, element)});
+  return context.make<mp::DivOp>(sums, divisors);
+}
+
 static LogicalResult lowerEmbeddingBag(NodeContext &context) {
   Value weight = context.tensor("weight"), indices = context.tensor("indices"),
         offsets = context.tensor("offsets");
@@ -115,54 +165,11 @@ static LogicalResult lowerEmbeddingBag(NodeContext &context) {
     result = reduceRows(
         context, reshape(context, rows, {*count / *size, *size, *width}), mode);
   } else {
-    // The bag of each row: how many offsets are not behind it, less one.
     Type i64 = context.builder().getI64Type();
     if (includesLast)
       offsets = slice(context, offsets, 0, 0, -1);
     offsets = context.cast(offsets, i64);
-    Value places =
-        unsqueeze(context, iota(context, dimValue(context, indices, 0)), 1);
-    Value begun =
-        context.make<mp::LessEqualOp>(unsqueeze(context, offsets, 0), places);
-    Value bags = context.make<mp::SubOp>(
-        context.make<mp::ReduceSumOp>(context.cast(begun, i64), Value(),
-                                      context.builder().getDenseI64ArrayAttr(1),
-                                      false),
-        makeInt(context, 1));
-    bags = unsqueeze(context, bags, 1);
-    Value length = shapeValue(context, offsets);
-    Value zeros = fill(
-        context,
-        concat(context,
-               {length, context.make<mp::ShapeOp>(
-                            weight, 1, context.builder().getI64IntegerAttr(2))},
-               0),
-        0, element);
-    Value ones = expand(context, context.makeScalar(1, element),
-                        shapeValue(context, indices));
-    Value counts = unsqueeze(
-        context,
-        context.make<mp::ScatterNDOp>(fill(context, length, 0, element), bags,
-                                      ones, StringRef("add")),
-        1);
-    if (mode == Mode::Max) {
-      // An empty bag is 0.
-      Value lowest = context.makeScalar(-kInfinity, element);
-      Value most = context.make<mp::ScatterNDOp>(
-          expandLike(context, lowest, zeros), bags, rows, StringRef("max"));
-      Value isEmpty =
-          context.make<mp::EqualOp>(counts, context.makeScalar(0, element));
-      result = context.make<mp::WhereOp>(isEmpty,
-                                         context.makeScalar(0, element), most);
-    } else {
-      result =
-          context.make<mp::ScatterNDOp>(zeros, bags, rows, StringRef("add"));
-      if (mode == Mode::Mean) {
-        Value divisors = context.make<mp::MaxOp>(
-            ValueRange{counts, context.makeScalar(1, element)});
-        result = context.make<mp::DivOp>(result, divisors);
-      }
-    }
+    result = scatterRows(context, rows, offsets, mode);
   }
   context.setOutput(0, result);
   // The other outputs (bags, their sizes, indices of maxima) serve backward:

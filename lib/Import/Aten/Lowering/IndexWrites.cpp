@@ -28,6 +28,21 @@ static Value alignMask(NodeContext &context, const AdvancedIndex &index,
   return mask;
 }
 
+/// Values [before, indices, after] as [indices, before, after], which is how
+/// the tuples lie; `resultRank` axes with those that are missing in front.
+static Value moveIndicesFirst(NodeContext &context, Value values, int64_t first,
+                              int64_t newDims, int64_t resultRank) {
+  for (int64_t rank = *NodeContext::rankOf(values); rank < resultRank; ++rank)
+    values = unsqueeze(context, values, 0);
+  SmallVector<int64_t> order;
+  for (int64_t dim = 0; dim < newDims; ++dim)
+    order.push_back(first + dim);
+  for (int64_t dim = 0; dim < resultRank; ++dim)
+    if (dim < first || dim >= first + newDims)
+      order.push_back(dim);
+  return transpose(context, values, order);
+}
+
 static LogicalResult lowerIndexPut(NodeContext &context) {
   Value self = context.tensor("self");
   std::optional<AdvancedIndex> index = findIndex(context, self);
@@ -39,6 +54,13 @@ static LogicalResult lowerIndexPut(NodeContext &context) {
   if (isUnknown(element))
     return context.unsupported();
   Value values = context.cast(context.tensor("values"), element);
+  auto changed = [&](Value by) {
+    return adds ? Value(context.make<mp::AddOp>(self, by)) : by;
+  };
+  auto give = [&](Value result) {
+    context.setOutput(0, result);
+    return success();
+  };
   if (index->mask) {
     std::optional<int64_t> count = getNumElements(getShape(values));
     int64_t tail = rank - index->maskDim - index->maskRank;
@@ -47,24 +69,17 @@ static LogicalResult lowerIndexPut(NodeContext &context) {
     if (count == 1 || (valuesRank && *valuesRank <= tail)) {
       if (count == 1)
         values = reshape(context, values, ArrayRef<int64_t>());
-      Value changed =
-          adds ? Value(context.make<mp::AddOp>(self, values)) : values;
-      context.setOutput(
-          0, context.make<mp::WhereOp>(alignMask(context, *index, rank),
-                                       changed, self));
-      return success();
+      Value all = changed(values);
+      return give(context.make<mp::WhereOp>(alignMask(context, *index, rank),
+                                            all, self));
     }
     SmallVector<Value> lists = nonZero(context, index->mask, index->maskRank);
     for (auto [dim, list] : llvm::enumerate(lists))
       index->indices[index->maskDim + dim] = list;
   }
   SmallVector<int64_t> dims = indexedDims(*index);
-  if (dims.empty()) {
-    Value all = expandLike(context, values, self);
-    context.setOutput(0,
-                      adds ? Value(context.make<mp::AddOp>(self, all)) : all);
-    return success();
-  }
+  if (dims.empty())
+    return give(changed(expandLike(context, values, self)));
   SmallVector<int64_t> perm(dims);
   for (int64_t dim = 0; dim < rank; ++dim)
     if (!llvm::is_contained(dims, dim))
@@ -86,28 +101,16 @@ static LogicalResult lowerIndexPut(NodeContext &context) {
   if (moves && adjacent && newDims > 0 &&
       NodeContext::rankOf(values).value_or(2) > 0 &&
       getNumElements(getShape(values)) != 1) {
-    // Values are [before, indices, after].
-    std::optional<int64_t> valuesRank = NodeContext::rankOf(values);
-    int64_t resultRank = newDims + rank - int64_t(dims.size());
-    if (!valuesRank)
+    if (!NodeContext::rankOf(values))
       return context.unsupported();
-    for (; *valuesRank < resultRank; ++*valuesRank)
-      values = unsqueeze(context, values, 0);
-    SmallVector<int64_t> order;
-    for (int64_t dim = 0; dim < newDims; ++dim)
-      order.push_back(dims.front() + dim);
-    for (int64_t dim = 0; dim < resultRank; ++dim)
-      if (dim < dims.front() || dim >= dims.front() + newDims)
-        order.push_back(dim);
-    values = transpose(context, values, order);
+    values = moveIndicesFirst(context, values, dims.front(), newDims,
+                              newDims + rank - int64_t(dims.size()));
   }
   if (!sizes.empty())
     values = expand(context, values, concat(context, sizes, 0));
   Value result = context.make<mp::ScatterNDOp>(
       base, tuples, values, adds ? StringRef("add") : StringRef("none"));
-  context.setOutput(0,
-                    moves ? transpose(context, result, invert(perm)) : result);
-  return success();
+  return give(moves ? transpose(context, result, invert(perm)) : result);
 }
 
 static LogicalResult lowerMaskedScatter(NodeContext &context) {

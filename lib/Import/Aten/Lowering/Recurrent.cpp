@@ -115,6 +115,25 @@ unpackCells(NodeContext &context, int64_t count, bool hasBias) {
   return values;
 }
 
+/// [T, directions, B, H] to [T, B, directions H].
+static Value joinDirections(NodeContext &context, Value value,
+                            int64_t directions, int64_t hiddenSize) {
+  if (directions == 1)
+    return squeeze(context, value, 1);
+  // The 0s copy T and B.
+  return reshape(context, transpose(context, value, {0, 2, 1, 3}),
+                 context.makeInts({0, 0, directions * hiddenSize}));
+}
+
+static Value dropOut(NodeContext &context, Value value, double probability) {
+  return context
+      .makeTyped<mp::DropoutOp>(context.unknownTypes(1), value, Value(),
+                                Value(),
+                                context.builder().getF64FloatAttr(probability),
+                                context.builder().getUnitAttr(), IntegerAttr())
+      ->getResult(0);
+}
+
 /// `states` are [layers directions, B, H] each.
 static LogicalResult lowerSequence(NodeContext &context, const Gates &gates,
                                    ArrayRef<Value> states, MakeOp makeOp) {
@@ -123,17 +142,17 @@ static LogicalResult lowerSequence(NodeContext &context, const Gates &gates,
                          bidirectional = context.findInt("bidirectional"),
                          batchFirst = context.findInt("batch_first");
   Value input = context.tensor("input");
-  std::optional<SmallVector<Value>> parameters;
-  if (!context.name().starts_with("quantized_"))
-    parameters = context.tensors("params");
-  else if (layers && hasBias && bidirectional)
-    parameters =
-        unpackCells(context, *layers * (*bidirectional ? 2 : 1), *hasBias);
-  if (!parameters || !layers || !hasBias || !bidirectional || !batchFirst ||
+  if (!layers || !hasBias || !bidirectional || !batchFirst ||
       NodeContext::rankOf(input).value_or(3) != 3 ||
       context.overload() != "input")
     return context.unsupported();
   int64_t directions = *bidirectional ? 2 : 1;
+  std::optional<SmallVector<Value>> parameters =
+      context.name().starts_with("quantized_")
+          ? unpackCells(context, *layers * directions, *hasBias)
+          : context.tensors("params");
+  if (!parameters)
+    return context.unsupported();
   int64_t perLayer = directions * (*hasBias ? 4 : 2);
   if (*layers < 1 || int64_t(parameters->size()) != *layers * perLayer ||
       llvm::is_contained(*parameters, Value()))
@@ -164,23 +183,10 @@ static LogicalResult lowerSequence(NodeContext &context, const Gates &gates,
     for (auto [list, result] :
          llvm::zip(last, llvm::drop_begin(op->getResults())))
       list.push_back(result);
-    // [T, directions, B, H] to [T, B, directions H].
-    value = op->getResult(0);
-    if (directions == 1) {
-      value = squeeze(context, value, 1);
-    } else {
-      value = transpose(context, value, {0, 2, 1, 3});
-      // The 0s copy T and B.
-      value = reshape(context, value,
-                      context.makeInts({0, 0, directions * layer->hiddenSize}));
-    }
+    value = joinDirections(context, op->getResult(0), directions,
+                           layer->hiddenSize);
     if (drops && index + 1 < *layers)
-      value = context
-                  .makeTyped<mp::DropoutOp>(
-                      context.unknownTypes(1), value, Value(), Value(),
-                      context.builder().getF64FloatAttr(dropout),
-                      context.builder().getUnitAttr(), IntegerAttr())
-                  ->getResult(0);
+      value = dropOut(context, value, dropout);
   }
   if (*batchFirst)
     value = transpose(context, value, {1, 0, 2});

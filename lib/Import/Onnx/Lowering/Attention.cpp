@@ -314,6 +314,30 @@ static Value rotate(NodeContext &ctx, Value value, int64_t heads) {
       APFloat(1.0));
 }
 
+/// Query, key and value: inputs, or the parts of one.
+static LogicalResult takeProjections(NodeContext &ctx, Attention &attention) {
+  attention.query = ctx.input(0);
+  if (ctx.hasInput(1) && ctx.hasInput(2)) {
+    attention.key = ctx.input(1);
+    attention.value = ctx.input(2);
+    return success();
+  }
+  int64_t total = getLastDim(ctx.input(0));
+  int64_t count = attention.heads + 2 * attention.keyHeads;
+  if (total < 0 || total % count)
+    return ctx.unsupported();
+  int64_t size = total / count;
+  SmallVector<Value> parts =
+      split(ctx, ctx.input(0),
+            {attention.heads * size, attention.keyHeads * size,
+             attention.keyHeads * size},
+            -1);
+  attention.query = parts[0];
+  attention.key = parts[1];
+  attention.value = parts[2];
+  return success();
+}
+
 /// com.microsoft: (query, key, value, past_key, past_value, seqlens_k,
 /// total_sequence_length, cos_cache, sin_cache, position_ids, attention_bias,
 /// head_sink, ...) to (output, present_key, present_value, scores).
@@ -331,26 +355,8 @@ static LogicalResult lowerGroupQueryAttention(NodeContext &ctx) {
   bool rotary = ctx.getFlag("do_rotary");
   if (rotary && (!ctx.hasInput(7) || !ctx.hasInput(8)))
     return ctx.error("do_rotary needs cos_cache and sin_cache");
-
-  attention.query = ctx.input(0);
-  if (ctx.hasInput(1) && ctx.hasInput(2)) {
-    attention.key = ctx.input(1);
-    attention.value = ctx.input(2);
-  } else {
-    int64_t total = getLastDim(ctx.input(0));
-    int64_t count = attention.heads + 2 * attention.keyHeads;
-    if (total < 0 || total % count)
-      return ctx.unsupported();
-    int64_t size = total / count;
-    SmallVector<Value> parts =
-        split(ctx, ctx.input(0),
-              {attention.heads * size, attention.keyHeads * size,
-               attention.keyHeads * size},
-              -1);
-    attention.query = parts[0];
-    attention.key = parts[1];
-    attention.value = parts[2];
-  }
+  if (failed(takeProjections(ctx, attention)))
+    return failure();
   if (rotary) {
     attention.query = rotate(ctx, attention.query, attention.heads);
     attention.key = rotate(ctx, attention.key, attention.keyHeads);

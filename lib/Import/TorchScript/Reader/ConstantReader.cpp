@@ -59,23 +59,9 @@ static bool unpack(const c10::IValue &value,
   return false;
 }
 
-aten::Constant ConstantReader::read(const c10::IValue &value,
-                                    const std::string &path, bool isParameter) {
-  aten::Constant result;
-  auto add = [&](const c10::IValue &element) {
-    std::string name =
-        path.empty() ? path
-                     : path + "." + std::to_string(result.elements.size());
-    result.elements.push_back(read(element, name));
-  };
-  if (value.isNone())
-    return result;
-  if (value.isTensor()) {
-    if (!value.toTensor().defined())
-      return result;
-    result.kind = aten::Constant::Kind::Tensor;
-    result.integer = readTensor(value.toTensor(), path, isParameter);
-  } else if (value.isBool()) {
+/// Fills in a constant that is no tensor and has no elements; false for others.
+static bool readScalar(const c10::IValue &value, aten::Constant &result) {
+  if (value.isBool()) {
     result.kind = aten::Constant::Kind::Bool;
     result.integer = value.toBool();
   } else if (value.isInt()) {
@@ -94,6 +80,28 @@ aten::Constant ConstantReader::read(const c10::IValue &value,
   } else if (value.isDevice()) {
     result.kind = aten::Constant::Kind::Device;
     result.string = c10::DeviceTypeName(value.toDevice().type(), true);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+aten::Constant ConstantReader::read(const c10::IValue &value,
+                                    const std::string &path, bool isParameter) {
+  aten::Constant result;
+  auto add = [&](const c10::IValue &element) {
+    std::string name =
+        path.empty() ? path
+                     : path + "." + std::to_string(result.elements.size());
+    result.elements.push_back(read(element, name));
+  };
+  if (value.isNone() || readScalar(value, result))
+    return result;
+  if (value.isTensor()) {
+    if (!value.toTensor().defined())
+      return result;
+    result.kind = aten::Constant::Kind::Tensor;
+    result.integer = readTensor(value.toTensor(), path, isParameter);
   } else if (value.isList()) {
     result.kind = aten::Constant::Kind::List;
     for (const c10::IValue &element : value.toListRef())
@@ -123,6 +131,14 @@ aten::Constant ConstantReader::read(const c10::IValue &value,
     result.string = value.tagKind();
   }
   return result;
+}
+
+/// A number for the memory of a tensor, which its views share.
+int64_t ConstantReader::memoryOf(const at::Tensor &tensor) {
+  const void *address = tensor.unsafeGetTensorImpl();
+  if (tensor.has_storage())
+    address = tensor.storage().unsafeGetStorageImpl();
+  return memory.try_emplace(address, memory.size()).first->second;
 }
 
 /// What `from` becomes with that layout or dtype is claimed before it is made.
@@ -174,10 +190,7 @@ int64_t ConstantReader::readTensor(const at::Tensor &given,
   result.name = path;
   result.isParameter = isParameter;
   result.requiresGrad = given.requires_grad();
-  const void *address = given.unsafeGetTensorImpl();
-  if (given.has_storage())
-    address = given.storage().unsafeGetStorageImpl();
-  result.memory = memory.try_emplace(address, memory.size()).first->second;
+  result.memory = memoryOf(given);
   at::Tensor tensor = given.detach();
   if (tensor.layout() != at::kStrided) {
     claim(tensor, tensor.element_size(), path);
@@ -205,10 +218,8 @@ int64_t ConstantReader::readTensor(const at::Tensor &given,
   }
   result.scalarType = int(tensor.scalar_type());
   result.sizes = tensor.sizes().vec();
-  if (isParameter)
-    graph.parameters += tensor.numel();
-  if (tensor.numel())
-    tensor = withoutRepeats(tensor);
+  graph.parameters += isParameter ? tensor.numel() : 0;
+  tensor = tensor.numel() ? withoutRepeats(tensor) : tensor;
   if (offset >= 0 && tensor.is_non_overlapping_and_dense() &&
       !tensor.is_conj() && !tensor.is_neg()) {
     result.fileOffset = offset;

@@ -50,6 +50,7 @@ private:
   int64_t readTensor(const at::Tensor &tensor, const std::string &path,
                      bool isParameter);
   void claim(const at::Tensor &from, int64_t width, const std::string &path);
+  int64_t memoryOf(const at::Tensor &tensor);
 
   const MappedArchive &archive;
   aten::Graph &graph;
