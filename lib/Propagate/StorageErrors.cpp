@@ -231,28 +231,34 @@ static double cutFrom(Value value) {
   return value.use_empty() ? kInfinity : most;
 }
 
+/// The error of scores of which a mask hides some, equal in all elements.
+static std::optional<AbstractValue> errorOfMasked(const MaskedScores &scores,
+                                                  const FloatFormat &format,
+                                                  const AbstractValue &exact) {
+  const Cell &live = scores.live;
+  StorageError error =
+      storageErrorOf(live.mean, live.variance, format, exact.integral);
+  error.square -= error.overflowed;
+  // Where a whole row is masked its scores still differ. No more is lost than
+  // that: what rounds all of them alike a softmax does not see.
+  StorageError masked = storageErrorOf(scores.masked, live.variance, format);
+  masked.mean = 0;
+  masked.square = std::min(masked.square, live.variance);
+  error.add(masked, scores.fullRows);
+  if (error.square == 0)
+    return std::nullopt;
+  AbstractValue result(AbstractValue::Dims(exact.rank(), 1), toCell(error));
+  result.source = LikelySource::Propagated;
+  return result;
+}
+
 std::optional<AbstractValue> StorageErrors::errorOf(Value value, double lost,
                                                     ArrayRef<int64_t> dims) {
   const FloatFormat &format = *getFloatFormat(getElementType(value));
   const AbstractValue &exact = ranges.preRounding(value);
   TransferContext &context = ranges.context();
-  if (std::optional<MaskedScores> scores = findMaskedScores(value, ranges)) {
-    const Cell &live = scores->live;
-    StorageError error =
-        storageErrorOf(live.mean, live.variance, format, exact.integral);
-    error.square -= error.overflowed;
-    // Where a whole row is masked its scores still differ. No more is lost than
-    // that: what rounds all of them alike a softmax does not see.
-    StorageError masked = storageErrorOf(scores->masked, live.variance, format);
-    masked.mean = 0;
-    masked.square = std::min(masked.square, live.variance);
-    error.add(masked, scores->fullRows);
-    if (error.square == 0)
-      return std::nullopt;
-    AbstractValue result(AbstractValue::Dims(exact.rank(), 1), toCell(error));
-    result.source = LikelySource::Propagated;
-    return result;
-  }
+  if (std::optional<MaskedScores> scores = findMaskedScores(value, ranges))
+    return errorOfMasked(*scores, format, exact);
   if (std::optional<WeightView> weights = context.weights(value);
       weights && !weights->roundings.empty() &&
       weights->shape.size() == exact.rank())

@@ -168,6 +168,29 @@ void SpreadContext::mixCorrelations(
   mixed.steady = steady / weight;
 }
 
+/// What the op, with a result of that shape, keeps of its operands' facts.
+static void keepFacts(SpreadContext &ctx, const MaybeShape &shape,
+                      Spread &spread) {
+  Operation *op = ctx.op();
+  // Sums of 0 stay that under factors that are the same for all.
+  for (Value operand : op->getOperands())
+    if (getShape(operand) == shape && ctx.isGradient(operand)) {
+      spread.zeroSum = ctx.spread(operand).zeroSum;
+      spread.alikeInRow = ctx.spread(operand).alikeInRow;
+      spread.zeroRows = ctx.spread(operand).zeroRows;
+      spread.answerAs(ctx.spread(operand));
+    }
+  if (op->getNumOperands() == 0)
+    return;
+  const Spread &first = ctx.spread(op->getOperand(0));
+  if (isa<mp::CastOp>(op) || isViewLike(op) || hasRole(op, Role::Negation))
+    spread.bounded = first.bounded;
+  if (isa<mp::CastOp>(op))
+    spread.unitSum = first.unitSum;
+  if (hasRole(op, Role::KeepsZeros | Role::MovesElements))
+    spread.zero = first.zero;
+}
+
 Spread SpreadContext::combineOperands(OpResult result) {
   Spread spread;
   MaybeShape shape = getShape(result);
@@ -214,22 +237,6 @@ Spread SpreadContext::combineOperands(OpResult result) {
         return this->spread(operand).axes.batch >= 0;
       }))
     spread.axes.batch = 0;
-  // Sums of 0 stay that under factors that are the same for all.
-  for (Value operand : current->getOperands())
-    if (getShape(operand) == shape && isGradient(operand)) {
-      spread.zeroSum = this->spread(operand).zeroSum;
-      spread.alikeInRow = this->spread(operand).alikeInRow;
-      spread.zeroRows = this->spread(operand).zeroRows;
-      spread.answerAs(this->spread(operand));
-    }
-  bool moves = isa<mp::CastOp>(current) || isViewLike(current) ||
-               hasRole(current, Role::Negation);
-  if (moves)
-    spread.bounded = this->spread(current->getOperand(0)).bounded;
-  if (isa<mp::CastOp>(current))
-    spread.unitSum = this->spread(current->getOperand(0)).unitSum;
-  bool keepsZeros = hasRole(current, Role::KeepsZeros | Role::MovesElements);
-  if (keepsZeros && current->getNumOperands() > 0)
-    spread.zero = this->spread(current->getOperand(0)).zero;
+  keepFacts(*this, shape, spread);
   return spread;
 }

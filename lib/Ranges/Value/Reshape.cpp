@@ -67,6 +67,22 @@ static SmallVector<Block> splitReshape(ArrayRef<int64_t> from,
   return front;
 }
 
+/// The bound of the rows that a block of other dims has instead.
+static std::optional<NormFact> reshapeNorm(const NormFact &norm,
+                                           const Block &block,
+                                           ArrayRef<int64_t> from,
+                                           ArrayRef<int64_t> to) {
+  // A row in parts: none is longer than the whole.
+  if (from.size() == 1 && !to.empty())
+    return NormFact{int64_t(block.toEnd) - 1, norm.bound, to.back()};
+  if (to.size() != 1 || size_t(norm.axis) + 1 != block.fromEnd)
+    return std::nullopt;
+  // Rows one after another: their squares add up.
+  double rows = double(to[0]) / double(from.back());
+  return NormFact{int64_t(block.toBegin),
+                  norm.bound * std::sqrt(rows) * (1 + 1e-15), to[0]};
+}
+
 AbstractValue AbstractValue::reshaped(ArrayRef<int64_t> from,
                                       ArrayRef<int64_t> to,
                                       size_t limit) const {
@@ -112,20 +128,11 @@ AbstractValue AbstractValue::reshaped(ArrayRef<int64_t> from,
       newSum->axis = block.toBegin;
     }
     if (norm && inside(norm->axis)) {
-      if (one) {
-        newNorm = norm;
-        newNorm->axis = block.toBegin;
-      } else if (countable && own.size() == 1 && !next.empty()) {
-        // A row in parts: none is longer than the whole.
-        newNorm = NormFact{int64_t(block.toEnd) - 1, norm->bound, next.back()};
-      } else if (countable && next.size() == 1 &&
-                 size_t(norm->axis) + 1 == block.fromEnd) {
-        // Rows one after another: their squares add up.
-        double rows = double(next[0]) / double(own.back());
-        newNorm =
-            NormFact{int64_t(block.toBegin),
-                     norm->bound * std::sqrt(rows) * (1 + 1e-15), next[0]};
-      }
+      if (one)
+        newNorm = NormFact{int64_t(block.toBegin), norm->bound, norm->count};
+      else if (countable)
+        if (auto moved = reshapeNorm(*norm, block, own, next))
+          newNorm = moved;
     }
   }
   AbstractValue result = regrouped(target).withDims(std::move(dims));

@@ -136,10 +136,10 @@ static Cell mixParts(ArrayRef<Cell> cells, ArrayRef<int64_t> sizes) {
   return mixed;
 }
 
-AbstractValue mpopt::concatenated(ArrayRef<AbstractValue> parts, int64_t axis,
-                                  ArrayRef<int64_t> sizes, size_t limit) {
+/// Groups of the other axes, the same for every part.
+static AbstractValue::Dims commonGroups(ArrayRef<AbstractValue> parts,
+                                        int64_t axis) {
   size_t rank = parts.front().rank();
-  // Groups of the other axes, the same for every part.
   AbstractValue::Dims dims(rank, 1);
   for (size_t other = 0; other < rank; ++other) {
     if (int64_t(other) == axis)
@@ -153,6 +153,13 @@ AbstractValue mpopt::concatenated(ArrayRef<AbstractValue> parts, int64_t axis,
     if (!fits)
       dims[other] = 1;
   }
+  return dims;
+}
+
+AbstractValue mpopt::concatenated(ArrayRef<AbstractValue> parts, int64_t axis,
+                                  ArrayRef<int64_t> sizes, size_t limit) {
+  size_t rank = parts.front().rank();
+  AbstractValue::Dims dims = commonGroups(parts, axis);
   CheckedDim all = 0;
   for (int64_t size : sizes)
     all = all + (size < 0 ? kDynamic : size);

@@ -101,6 +101,8 @@ public:
   AbstractValue run();
 
 private:
+  void mergeGroups();
+  AbstractValue unbounded();
   void measure();
   void merge();
   AbstractValue::Dims groupDims() const;
@@ -304,21 +306,32 @@ void Contraction::addNorm(AbstractValue &value, const Labelled &weights,
       rules.error());
 }
 
-AbstractValue Contraction::run() {
-  measure();
-  rules.addOperand(a.value);
-  rules.addOperand(b.value);
-  if (bias.value && bias.beta != 0)
-    rules.addBias(*bias.value);
-  bool isMixture = !known && mixesOpenRows();
-  if (!known && !isMixture) {
-    AbstractValue value =
-        unboundedProducts(ctx, a.value, b.value, result.size());
-    if (bias.alpha != 1 || (bias.value && bias.beta != 0))
-      return AbstractValue::top(result.size());
-    return value;
+static DotOperand makeOperand(const Row &row, double norm,
+                              std::optional<Interval> sum) {
+  DotOperand side;
+  side.range = row.range;
+  if (norm < kInfinity)
+    side.norm = norm;
+  side.sum = sum;
+  side.mean = row.mean;
+  side.variance = row.variance;
+  side.halfRange = row.halfRange;
+  return side;
+}
+
+/// A convex combination stays within what it combines.
+static void limitLikely(CellRef cell, ArrayRef<Cell> combined) {
+  for (const Cell &hull : combined) {
+    cell.likelyLo =
+        std::max(cell.likelyLo, std::min({hull.likelyLo, cell.mean, 0.0}));
+    cell.likelyHi =
+        std::min(cell.likelyHi, std::max({hull.likelyHi, cell.mean, 0.0}));
   }
-  // Facts go with the grouping; they are of the whole tensor.
+}
+
+/// Groups that a product of so many rows can have; facts, which are of the
+/// whole tensor, stay.
+void Contraction::mergeGroups() {
   std::optional<NormFact> normA = a.value.norm, normB = b.value.norm;
   std::optional<RowSumFact> sumA = a.value.rowSum, sumB = b.value.rowSum;
   merge();
@@ -326,7 +339,26 @@ AbstractValue Contraction::run() {
   b.value.norm = normB;
   a.value.rowSum = sumA;
   b.value.rowSum = sumB;
+}
 
+/// The bounds of products of rows whose number is open.
+AbstractValue Contraction::unbounded() {
+  AbstractValue value = unboundedProducts(ctx, a.value, b.value, result.size());
+  if (bias.alpha != 1 || (bias.value && bias.beta != 0))
+    return AbstractValue::top(result.size());
+  return value;
+}
+
+AbstractValue Contraction::run() {
+  measure();
+  rules.addOperand(a.value);
+  rules.addOperand(b.value);
+  if (bias.value && bias.beta != 0)
+    rules.addBias(*bias.value);
+  bool isMixture = !known && mixesOpenRows();
+  if (!known && !isMixture)
+    return unbounded();
+  mergeGroups();
   AbstractValue::Dims dims = groupDims();
   std::optional<AbstractValue> added;
   if (bias.value)
@@ -344,20 +376,8 @@ AbstractValue Contraction::run() {
       ctx.elementsPerGroup(ctx.op()->getResult(0), cells.size()), 1));
   SmallVector<int64_t, 6> at(dims.size(), 0);
   auto multiply = [&](const Row &left, const Row &right) {
-    auto operand = [](const Row &row, double norm,
-                      std::optional<Interval> sum) {
-      DotOperand side;
-      side.range = row.range;
-      if (norm < kInfinity)
-        side.norm = norm;
-      side.sum = sum;
-      side.mean = row.mean;
-      side.variance = row.variance;
-      side.halfRange = row.halfRange;
-      return side;
-    };
-    DotRange dot = dotOfBoxes(operand(left, normOfA, sumOfA),
-                              operand(right, normOfB, sumOfB), count);
+    DotRange dot = dotOfBoxes(makeOperand(left, normOfA, sumOfA),
+                              makeOperand(right, normOfB, sumOfB), count);
     ProductSum sum = ProductSum::of(dot, count);
     if (isMixture) {
       // A mixture of one row or of many: no variance is lost for certain.
@@ -388,15 +408,8 @@ AbstractValue Contraction::run() {
         break;
       at[axis] = 0;
     }
-    if (bias.alpha != 1 || added)
-      continue;
-    // A convex combination stays within what it combines.
-    for (const Cell &hull : combined) {
-      cell.likelyLo =
-          std::max(cell.likelyLo, std::min({hull.likelyLo, cell.mean, 0.0}));
-      cell.likelyHi =
-          std::min(cell.likelyHi, std::max({hull.likelyHi, cell.mean, 0.0}));
-    }
+    if (bias.alpha == 1 && !added)
+      limitLikely(cell, combined);
   }
   AbstractValue value = rules.take(dims, std::move(made));
   if (!bias.value) {

@@ -96,6 +96,7 @@ private:
   void getScores();
   void addMask(Value mask);
   AbstractValue getResult();
+  double weightError(double n);
   AbstractValue present(Value now, Value past, const HeadRows &rows,
                         Value result);
   AbstractValue getScoresResult(Value result);
@@ -223,6 +224,19 @@ void Attention::addMask(Value mask) {
                   TransferContext::dimOf(mask, rank - 1).value_or(1) == 1;
 }
 
+/// By how much the weights of n keys may miss a sum of 1: the softmax' sum and
+/// division, their store in the operands' dtype, and the sum of the products.
+double Attention::weightError(double n) {
+  const FloatFormat *own = getFloatFormat(getElementType(op.getQuery()));
+  double off = relativeSumError(ctx.sumFormat(op.getQuery()), n, 4) +
+               300 * functions.unitRoundoff() +
+               relativeSumError(products, n, 4);
+  off += n * std::max(functions.minSubnormal, products.minSubnormal);
+  if (own)
+    off += 2 * own->unitRoundoff() + n * own->minSubnormal;
+  return off * 2;
+}
+
 AbstractValue Attention::getResult() {
   Value result = op.getResult();
   size_t rank = TransferContext::rankOf(result);
@@ -237,16 +251,7 @@ AbstractValue Attention::getResult() {
     out = AbstractValue(AbstractValue::Dims(rank, 1), value.hull);
 
   double n = keys ? double(std::max<int64_t>(*keys, 1)) : kMostKeys;
-  // Weights that sum to 1 within `off`: the softmax' sum and division, their
-  // store in the operands' dtype, and the sum of the products.
-  const FloatFormat *own = getFloatFormat(getElementType(op.getQuery()));
-  double off = relativeSumError(ctx.sumFormat(op.getQuery()), n, 4) +
-               300 * functions.unitRoundoff() +
-               relativeSumError(products, n, 4);
-  off += n * std::max(functions.minSubnormal, products.minSubnormal);
-  if (own)
-    off += 2 * own->unitRoundoff() + n * own->minSubnormal;
-  off *= 2;
+  double off = weightError(n);
   // Masked keys and an extra term of the denominator leave less than 1; without
   // any key the result is NaN, or 0 (ONNX Runtime's).
   bool less = op.getSink() || op.getSmoothSoftmax() || off > 0.5 ||

@@ -106,6 +106,20 @@ static Cell normalizeCell(const Cell &x, const Cell &mean, const Cell &variance,
   return cell;
 }
 
+/// True if the running statistics are those of the input as it is estimated,
+/// and were not filled in.
+static bool areTrusted(ArrayRef<int64_t> dims, ArrayRef<AbstractValue> values,
+                       int64_t channels) {
+  StatisticsMatch match;
+  if (values[0].hasLikely())
+    forEachGroup(dims, values, [&](size_t, ArrayRef<size_t> at) {
+      match.add(values[0].cell(at[0]), values[1].cell(at[1]).mean,
+                values[2].cell(at[2]).mean);
+    });
+  return match.isNear() && !areFilled(values[1], values[2],
+                                      size_t(std::max<int64_t>(channels, 0)));
+}
+
 static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
   Value input = op.getInput();
   size_t rank = TransferContext::rankOf(input);
@@ -127,17 +141,7 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
                values[3].source == LikelySource::Weight;
   // In FP16 an epsilon of 1e-8 is none.
   double stored = format.round(epsilon);
-  StatisticsMatch match;
-  if (x.hasLikely())
-    forEachGroup(dims, values, [&](size_t, ArrayRef<size_t> at) {
-      match.add(values[0].cell(at[0]), values[1].cell(at[1]).mean,
-                values[2].cell(at[2]).mean);
-    });
-  bool trusted =
-      match.isNear() &&
-      !areFilled(values[1], values[2],
-                 size_t(std::max<int64_t>(
-                     ctx.dimOf(input, 1).value_or(ShapedType::kDynamic), 0)));
+  bool trusted = areTrusted(dims, values, ctx.dimOf(input, 1).value_or(0));
   forEachGroup(dims, values, [&](size_t group, ArrayRef<size_t> at) {
     const Cell &variance = values[2].cell(at[2]);
     cells[group] =

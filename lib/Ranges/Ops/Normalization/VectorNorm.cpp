@@ -23,6 +23,16 @@ using namespace mpopt::cells;
 // x / max(|x|_p, eps)
 //===----------------------------------------------------------------------===//
 
+/// The p-norm of n elements: of normal numbers for p = 1 (E|x| = 0.8 s), and
+/// the largest one for any p but 1 and 2.
+static double likelyNorm(const Cell &row, double p, double n) {
+  double square = row.variance + row.mean * row.mean;
+  if (p == 1)
+    return std::sqrt(square) * n * 0.8;
+  return p == 2 ? std::sqrt(square * n)
+                : std::max(std::fabs(row.likelyLo), row.likelyHi);
+}
+
 static void transferLpNormalize(mp::LpNormalizeOp op, TransferContext &ctx) {
   Value input = op.getInput();
   const AbstractValue &x = ctx.of(input);
@@ -64,11 +74,7 @@ static void transferLpNormalize(mp::LpNormalizeOp op, TransferContext &ctx) {
     const Cell &from = x.cell(group), &whole = row.cell(at[1]);
     Cell cell;
     setBound(cell, {from.lo < 0 ? -closed : 0, from.hi > 0 ? closed : 0});
-    double square = whole.variance + whole.mean * whole.mean;
-    double length = p == 1 ? std::sqrt(square) * n * 0.8
-                    : p == 2
-                        ? std::sqrt(square * n)
-                        : std::max(std::fabs(whole.likelyLo), whole.likelyHi);
+    double length = likelyNorm(whole, p, n);
     double reach = std::min(1.0, expectedExtreme(draws) / std::sqrt(n));
     if (!x.hasLikely())
       setLikely(cell, {0, 0, 0, 1 / n, -reach, reach});

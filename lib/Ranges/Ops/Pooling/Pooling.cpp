@@ -115,6 +115,23 @@ static void transferAdaptiveMaxPool(mp::AdaptiveMaxPoolOp op,
 /// Positions of a map whose size is open: 7 x 7, the last one of a classifier.
 static constexpr double kExpectedCount = 49;
 
+/// The likely range of a mean of `count` elements, k deviations wide.
+/// Neighbours in a map are alike: the variance does not fall with the count,
+/// but with its root.
+static void averageLikely(CellRef cell, double count, double k) {
+  double variance = cell.variance / std::sqrt(std::max(count, 1.0));
+  double reach =
+      std::min(k * std::sqrt(variance),
+               std::max(cell.likelyHi - cell.mean, cell.mean - cell.likelyLo));
+  cell.variance = variance;
+  double least = cell.mean - reach;
+  // No mean of squares is as small as the least square.
+  if (cell.likelyLo >= 0 && cell.mean > 0 && variance > 0)
+    least = std::max(least, expectedLeast(cell.mean, variance, k));
+  cell.likelyLo = std::max(cell.likelyLo, least);
+  cell.likelyHi = std::min(cell.likelyHi, cell.mean + reach);
+}
+
 /// Elements of a window, or of the bins of a region.
 static void transferMean(Value source, const Pool &pool, bool zeros,
                          TransferContext &ctx) {
@@ -164,19 +181,7 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
     }
     cell.lo = bound.lo;
     cell.hi = bound.hi;
-    // Neighbours in a map are alike: the variance does not fall with n, but
-    // with its root.
-    double variance = cell.variance / std::sqrt(std::max(expected, 1.0));
-    double reach =
-        std::min(k * std::sqrt(variance), std::max(cell.likelyHi - cell.mean,
-                                                   cell.mean - cell.likelyLo));
-    cell.variance = variance;
-    double least = cell.mean - reach;
-    // No mean of squares is as small as the least square.
-    if (cell.likelyLo >= 0 && cell.mean > 0 && variance > 0)
-      least = std::max(least, expectedLeast(cell.mean, variance, k));
-    cell.likelyLo = std::max(cell.likelyLo, least);
-    cell.likelyHi = std::min(cell.likelyHi, cell.mean + reach);
+    averageLikely(cell, expected, k);
   }
   value.nan |= mixedInf || pool.empty;
   if (value.hasLikely())

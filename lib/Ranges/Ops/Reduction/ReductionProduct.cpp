@@ -26,6 +26,20 @@ static double likelyProductOf(const Row &row) {
   return product.absMax();
 }
 
+/// A product with the roundings of its partial products, each at most
+/// `partial`.
+static Interval roundProduct(Interval product, double count, double partial,
+                             const FloatFormat &accumulator) {
+  // Every factor is rounded; what underflows is multiplied by the rest.
+  double relative = std::expm1(count * accumulator.unitRoundoff() * 1.01);
+  double absolute = count * accumulator.minSubnormal * partial;
+  if (count <= 1)
+    return product;
+  if (std::isfinite(partial) && std::isfinite(relative))
+    return product.widened(relative, absolute);
+  return product.lo >= 0 ? Interval{0, kInfinity} : Interval::whole();
+}
+
 Cell reduction::productRow(const Row &row, Reducing &state) {
   Interval product = Interval::point(1), largest = product;
   bool zero = false, negative = false;
@@ -58,19 +72,11 @@ Cell reduction::productRow(const Row &row, Reducing &state) {
     logVariance += each * ratio * M_PI * M_PI / 8;
   }
   double count = std::min(row.count.hi, kUnknownCount);
-  Interval partial = {0, std::max(1.0, largest.hi)};
-  double unit = state.accumulator.unitRoundoff();
-  // Every factor is rounded; what underflows is multiplied by the rest.
-  double relative = std::expm1(count * unit * 1.01);
-  double absolute = count * state.accumulator.minSubnormal * partial.hi;
-  if (count > 1)
-    product = std::isfinite(partial.hi) && std::isfinite(relative)
-                  ? product.widened(relative, absolute)
-              : product.lo >= 0 ? Interval{0, kInfinity}
-                                : Interval::whole();
+  double partial = std::max(1.0, largest.hi);
+  product = roundProduct(product, count, partial, state.accumulator);
   if (!negative)
     product.lo = std::max(product.lo, 0.0);
-  bool overflows = partial.hi >= state.accumulator.overflowFrom && count > 1;
+  bool overflows = partial >= state.accumulator.overflowFrom && count > 1;
   bool inf = overflows || state.input.mayBeInf();
   state.posInf |= inf;
   state.negInf |= inf && (negative || state.input.negInf);

@@ -121,6 +121,25 @@ squaresOfConstants(TransferContext &ctx, Value input,
   return squares;
 }
 
+/// What all rows have in common, with the facts about rows of `x`.
+static Row makeRow(const AbstractValue &x, const llvm::SmallBitVector &axes,
+                   const Extent &whole, double draws) {
+  Row row;
+  row.count = whole.count;
+  row.expected = whole.expected;
+  row.draws = draws;
+  double count = whole.count.hi;
+  if (x.norm && axes.test(x.norm->axis) && std::isfinite(count) &&
+      x.norm->count > 0)
+    row.euclid =
+        x.norm->bound * std::sqrt(count / double(x.norm->count)) * (1 + 1e-12);
+  if (x.rowSum && axes.test(x.rowSum->axis) && x.rowSum->count > 0 &&
+      std::isfinite(count))
+    row.sum = Interval{x.rowSum->lo, x.rowSum->hi} *
+              (count / double(x.rowSum->count));
+  return row;
+}
+
 AbstractValue mpopt::reduceRows(TransferContext &ctx, Value input,
                                 std::optional<llvm::SmallBitVector> axes,
                                 bool keepDims, Value result, Reducing &state,
@@ -156,21 +175,7 @@ AbstractValue mpopt::reduceRows(TransferContext &ctx, Value input,
       part.add(dim);
   }
 
-  Row row;
-  row.count = whole.count;
-  row.expected = whole.expected;
-  row.draws = rows;
-  if (x.norm && axes->test(x.norm->axis) && std::isfinite(whole.count.hi) &&
-      x.norm->count > 0)
-    row.euclid = x.norm->bound *
-                 std::sqrt(whole.count.hi / double(x.norm->count)) *
-                 (1 + 1e-12);
-  if (x.rowSum && axes->test(x.rowSum->axis) && x.rowSum->count > 0 &&
-      std::isfinite(whole.count.hi)) {
-    double parts = whole.count.hi / double(x.rowSum->count);
-    row.sum = Interval{x.rowSum->lo, x.rowSum->hi} * parts;
-  }
-
+  Row row = makeRow(x, *axes, whole, rows);
   size_t count = countGroups(outer);
   std::vector<std::vector<Term>> terms(count);
   AbstractValue target(outer, std::vector<Cell>(count));
