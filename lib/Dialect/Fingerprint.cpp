@@ -32,7 +32,9 @@
 using namespace mlir;
 using namespace mpopt;
 
+// Rounds of refinement: an op's operands, and theirs.
 static constexpr unsigned kRadius = 2;
+// Bounds the walk along a chain of views and biases.
 static constexpr unsigned kMostPassed = 16;
 
 // The finaliser of splitmix64 (Steele, Lea, Flood 2014) over a running sum.

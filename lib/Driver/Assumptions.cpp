@@ -20,6 +20,7 @@
 using namespace mlir;
 using namespace mpopt;
 
+// Where nothing is declared: standard normal numbers, ten deviations wide.
 static constexpr Interval kDefaultBound = {-10, 10};
 static constexpr double kDefaultMean = 0, kDefaultStd = 1;
 

@@ -21,6 +21,7 @@ using llvm::json::OStream;
 
 using Pairs = llvm::ArrayRef<DiffPair>;
 
+// Lines of a part that are shown; JSON has all of them.
 static constexpr size_t kMostText = 10, kMostMarkdown = 50;
 
 static std::string getInterval(const Interval &interval) {

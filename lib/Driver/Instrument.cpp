@@ -83,6 +83,7 @@ static void sumUp(const Options &options, const ProbePlan &plan,
     }
   os << (plan.probes.empty() ? "" : ")") << "; ledger " << printable(ledgerFile)
      << '\n';
+  // Warnings that are printed; the ledger lists all of them.
   constexpr size_t kMost = 20;
   for (const Unprobed &tensor : llvm::ArrayRef(plan.unprobed).take_front(kMost))
     printWarning("no probe on '" + tensor.tensor + "': " + tensor.why);

@@ -158,6 +158,8 @@ Error NpyReader::takeHeader(StringRef &bytes) {
 }
 
 Error NpyReader::takeElements(StringRef bytes) {
+  // Elements that are converted at a time: 32 KiB of doubles, a first-level
+  // cache.
   constexpr size_t kBlock = 4096;
   auto [read, size] = element;
   llvm::SmallVector<double, 0> block;

@@ -17,6 +17,7 @@
 using namespace mpopt;
 using Clock = std::chrono::steady_clock;
 
+// Narrower terminals are treated as this wide: a shorter line says nothing.
 static constexpr unsigned kLeastColumns = 20;
 
 struct Progress::Line {

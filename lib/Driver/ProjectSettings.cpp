@@ -29,6 +29,7 @@ using llvm::Twine;
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
+// The settings of a project, and the length above which it is no such file.
 static constexpr StringRef kFileName = "mpopt.toml";
 static constexpr size_t kMaxBytes = 1 << 20;
 

@@ -85,6 +85,7 @@ double mpopt::logitVariance(double count, double collisions) {
   double lo = 0, hi = 1;
   while (hi < 1e12 && collisionsOf(count, hi) < collisions)
     hi *= 4;
+  // Bisections: more than the 53 bits of a double tell apart.
   constexpr int kSteps = 60;
   for (int step = 0; step < kSteps; ++step) {
     double middle = (lo + hi) / 2;

@@ -23,6 +23,7 @@ double mpopt::probabilityBelow(double limit, double factors) {
     return std::erf(limit / std::numbers::sqrt2);
   if (factors < kConstant)
     return limit >= 1 ? 1 : 0;
+  // E log|x| of a standard normal number, and its variance.
   constexpr double kMean = -(std::numbers::egamma + std::numbers::ln2) / 2;
   constexpr double kVariance = std::numbers::pi * std::numbers::pi / 8;
   // A number of one sign and that root mean square has this mean.
@@ -60,6 +61,8 @@ LostShare SizeMixture::flushed(const FloatFormat &format,
 
 std::map<int, double> SizeMixture::histogram(double factors) const {
   std::map<int, double> shares;
+  // Shares below a thousandth are left out; 40 binades, as many as FP16 has
+  // with its subnormals, are followed to each side of a size.
   constexpr double kLeast = 1e-3;
   constexpr int kReach = 40;
   double all = 0;

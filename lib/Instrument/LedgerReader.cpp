@@ -10,6 +10,7 @@
 using namespace mpopt;
 using llvm::StringRef;
 
+// Greater ids are damage: lists are indexed by them.
 static constexpr int64_t kMostProbes = int64_t(1) << 20;
 
 static void readTensor(JsonReader json, TensorFacts &tensor) {

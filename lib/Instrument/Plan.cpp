@@ -23,6 +23,8 @@
 using namespace mpopt;
 using llvm::StringRef;
 
+// Probes above a tensor, and ops between it and the nearest, that the ledger
+// stores: bounds its size in wide graphs.
 static constexpr size_t kMostFrom = 64, kMostVia = 16;
 
 StringRef mpopt::toString(ProbeRole role) {

@@ -9,6 +9,7 @@ using namespace mpopt;
 using llvm::Expected;
 using llvm::StringRef;
 
+/// Members of a probed archive.
 static constexpr llvm::StringLiteral kUndo = "extra/mpopt_undo.json";
 /// There are no edits inside the archive to be listed.
 static constexpr uint64_t kMaxUndo = 1 << 16;

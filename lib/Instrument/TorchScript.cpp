@@ -24,6 +24,7 @@ Expected<TorchInstrumenter> TorchInstrumenter::open(StringRef model,
   return made;
 }
 
+/// The reason that the ledger gives for a tensor without a probe.
 static constexpr llvm::StringLiteral kUnfollowed =
     "it is in a list or dictionary of unknown length, or in a loop that "
     "changes one";

@@ -98,6 +98,7 @@ FloatFormat::bySemantics(const llvm::fltSemantics &semantics) {
 }
 
 double FloatFormat::round(double value) const {
+  // 53: the digits of the double that is rounded.
   constexpr unsigned kDoubleDigits = std::numeric_limits<double>::digits;
   double magnitude = std::fabs(value);
   if (!(magnitude > 0) || digits == kDoubleDigits)

@@ -15,6 +15,7 @@
 
 using namespace mpopt;
 
+// The ends of an infinite interval for its midpoint.
 static constexpr double kLargest = std::numeric_limits<double>::max();
 
 double Interval::midpoint() const {

@@ -75,6 +75,7 @@ StorageError mpopt::storageErrorOf(double mean, double variance,
     return storageErrorOf(mean, format);
   double deviation = std::sqrt(variance);
   StorageError error;
+  // Uniform error within a unit that is a power of two (StorageError.h).
   constexpr double kEvenLogarithm = 2 * std::numbers::ln2 / 9;
   double u = format.unitRoundoff();
   // Normal numbers of the format but for a part of (1/64)^3: the rest weighs

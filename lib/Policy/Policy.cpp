@@ -78,6 +78,7 @@ Expected<Policy> Policy::load(StringRef nameOrFile) {
   for (const Table &table : kTables)
     if (table.name == nameOrFile)
       return parse(table.text, table.name);
+  // 16 MiB: a longer file is no table of ops.
   constexpr uint64_t kMaxTable = 1 << 24;
   Expected<std::unique_ptr<MemoryBuffer>> file =
       readInputFile(nameOrFile, kMaxTable);

@@ -17,6 +17,8 @@
 using namespace mlir;
 using namespace mpopt;
 
+/// Ops between a mask and its softmax: scale, cast, addition, selection and the
+/// views of each.
 static constexpr unsigned kMostSteps = 8;
 
 bool mpopt::passesScores(Operation *op) {

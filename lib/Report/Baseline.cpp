@@ -15,6 +15,7 @@ using namespace mpopt;
 using llvm::Expected;
 using llvm::StringRef;
 
+// The form and version of the file.
 static constexpr StringRef kSchema = "mpopt-baseline/1";
 
 static BaselineEntry makeEntry(const Finding &finding) {

@@ -5,6 +5,7 @@
 
 using namespace mpopt;
 
+// In the order of the enumeration.
 static constexpr std::string_view kWords[] = {
 #define DECISION(name, word, text) word,
 #include "mpopt/Report/Decision.def"

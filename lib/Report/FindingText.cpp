@@ -15,6 +15,7 @@
 using namespace mpopt;
 using llvm::StringRef;
 
+/// Characters of a text that a line shows, a cut in the middle marked by dots.
 static constexpr size_t kMostMessage = 1000;
 /// Less of an output than the last digit of FP32 is no movement.
 static constexpr double kNothing = 1e-7;
@@ -23,6 +24,7 @@ static constexpr double kNothing = 1e-7;
 static bool continues(char c) { return (c & 0xc0) == 0x80; }
 
 std::string mpopt::clip(StringRef text, size_t most) {
+  // Stands for what is cut out.
   constexpr StringRef kGap = "...";
   // Only the ends of a text of megabytes are looked at: an escape is at most
   // six times as long as its character.

@@ -15,6 +15,7 @@
 using namespace mpopt;
 using llvm::StringRef;
 
+// Characters of a path or a message that an annotation shows.
 static constexpr size_t kMostPath = 1000;
 
 /// `text` as a property of a command: `,` and `:` would end it.

@@ -21,10 +21,11 @@ using namespace mpopt;
 using llvm::StringRef;
 using llvm::json::OStream;
 
+// The page, which lib/Report/Page is made into.
 static constexpr llvm::StringLiteral kTemplate =
 #include "Page.inc"
     ;
-static constexpr llvm::StringLiteral kPlace = "<!-- data -->";
+static constexpr llvm::StringLiteral kPlace = "<!-- data -->"; // of the data
 
 /// Six digits are more than a plot shows.
 static void writeNumber(OStream &json, double value) {

@@ -11,8 +11,6 @@
 using namespace mpopt;
 using llvm::StringRef;
 
-static constexpr int64_t kMost = INT64_MAX;
-
 static void readCount(JsonReader json, StringRef key, unsigned &count) {
   int64_t number = count;
   json.integer(key, number, 0, UINT32_MAX);
@@ -21,7 +19,7 @@ static void readCount(JsonReader json, StringRef key, unsigned &count) {
 
 static void readCount(JsonReader json, StringRef key, uint64_t &count) {
   int64_t number = int64_t(count);
-  json.integer(key, number, 0, kMost);
+  json.integer(key, number, 0, INT64_MAX);
   count = uint64_t(number);
 }
 
@@ -40,6 +38,7 @@ static void readLocation(JsonReader json, std::optional<SourceLine> &location) {
   });
 }
 
+// More axes than any tensor has.
 static constexpr int64_t kMostAxis = 1 << 16;
 
 static void readWatch(JsonReader json, Watch &watch) {

@@ -26,6 +26,8 @@ using namespace mpopt;
 using llvm::StringRef;
 using llvm::json::OStream;
 
+// Characters of a text and of a name: GitHub takes files of up to 10 MB. The
+// address of the schema, and the key of fingerprints that outlast renaming.
 static constexpr size_t kMostMessage = 1000, kMostName = 4000;
 static constexpr StringRef kSchema =
     "https://json.schemastore.org/sarif-2.1.0.json";

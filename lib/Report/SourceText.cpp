@@ -12,6 +12,8 @@
 using namespace mpopt;
 using llvm::StringRef;
 
+// Bytes of a file that is read for a line, and characters of a line that are
+// shown.
 static constexpr uint64_t kMaxFile = 16 << 20;
 static constexpr size_t kMaxLength = 120;
 

@@ -15,6 +15,7 @@ using namespace mpopt;
 using llvm::StringRef;
 using llvm::Twine;
 
+// Places of a note, and causes of a finding, that are shown.
 static constexpr size_t kMaxNotes = 3, kMaxCauses = 5;
 
 static bool haveSameFixes(const Finding &lhs, const Finding &rhs) {

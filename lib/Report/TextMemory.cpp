@@ -13,10 +13,12 @@
 using namespace mpopt;
 using llvm::StringRef;
 
+// Columns of the table in characters, and rows of the list of activations.
 static constexpr unsigned kPartWidth = 24, kCellWidth = 11;
 static constexpr size_t kMaxSaved = 6;
 
 static std::string describeBytes(double bytes) {
+  // Powers of 1024.
   static constexpr StringRef kUnits[] = {"B",   "KiB", "MiB",
                                          "GiB", "TiB", "PiB"};
   size_t unit = 0;

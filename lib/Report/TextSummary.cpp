@@ -17,6 +17,7 @@
 using namespace mpopt;
 using llvm::StringRef;
 
+// Types of ops that are named: one line.
 static constexpr size_t kMaxUnmodelled = 6;
 
 // `Foo x 2, Bar`, the most frequent first: they are what is worth knowing.

@@ -6,6 +6,7 @@
 using namespace mpopt;
 using llvm::StringRef;
 
+// LLVM's parser recurses at each level: bounds its stack.
 static constexpr unsigned kMaxDepth = 64;
 
 static bool isNestedTooDeep(StringRef text) {

@@ -53,6 +53,7 @@ static bool hasWriter(int descriptor, llvm::SmallVectorImpl<char> &bytes) {
 static Expected<Buffer> readStream(int descriptor, StringRef path,
                                    llvm::SmallVector<char, 0> bytes,
                                    uint64_t maxBytes) {
+  // Bytes of a read: the capacity of a pipe (pipe(7)).
   constexpr size_t kChunk = 1 << 16;
   while (true) {
     size_t size = bytes.size();

@@ -111,6 +111,7 @@ mpopt::findTarget(llvm::StringRef nameOrFile) {
   for (const EmbeddedTarget &target : kTargets)
     if (nameOrFile == target.name)
       return TargetReader(target.name).read(target.text);
+  // 1 MiB: a longer file is no profile.
   constexpr uint64_t kMaxProfile = 1 << 20;
   auto file = readInputFile(nameOrFile, kMaxProfile);
   if (!file)

@@ -15,6 +15,7 @@
 using namespace mpopt;
 using llvm::StringRef;
 
+/// PyTorch's readers map members at multiples of 64 bytes.
 static constexpr uint64_t kAlignment = 64;
 /// Smaller content is not compressed, in bytes.
 static constexpr size_t kLeastPacked = 256;

@@ -64,6 +64,7 @@ std::string mpopt::joinKey(StringRef path, StringRef key) {
 }
 
 std::string mpopt::shown(StringRef text) {
+  // Characters of a value that a message repeats.
   constexpr size_t kMost = 60;
   std::string result = printable(text.take_front(kMost));
   return text.size() > kMost ? result + "..." : result;

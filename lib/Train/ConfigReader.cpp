@@ -216,6 +216,7 @@ void Section::warnOfOthers() const {
 }
 
 static bool isNumerical(StringRef key) {
+  // Parts of the names of options that change values.
   static constexpr StringLiteral kWords[] = {
       "fp8",       "fp16",     "bf16",      "fp32",      "fp64",
       "float",     "half",     "dtype",     "precision", "amp",

@@ -236,6 +236,7 @@ void mpopt::readLightning(ConfigReader &reader, const Section &top) {
         trainer.integer("accumulate_grad_batches", 1).value_or(1);
   std::optional<int64_t> devices = readDevices(trainer);
   std::optional<int64_t> nodes = trainer.integer("num_nodes", 1);
+  // The product of two such factors fits 64 bits.
   constexpr int64_t kMost = int64_t(1) << 31;
   if (devices && nodes.value_or(1) <= kMost)
     config.batch.world = *devices * nodes.value_or(1);

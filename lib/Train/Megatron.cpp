@@ -84,6 +84,7 @@ static std::optional<int64_t> readWorld(const Section &flags) {
       return std::nullopt;
     perModel *= std::min<int64_t>(flags.integer(key, 1).value_or(1), 1 << 15);
   }
+  // The product of two such factors fits 64 bits.
   constexpr int64_t kMost = int64_t(1) << 31;
   if (!local || (!nodes && flags.isOpen("nnodes")) || *local > kMost ||
       nodes.value_or(1) > kMost)

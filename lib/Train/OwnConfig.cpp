@@ -13,6 +13,7 @@
 using namespace llvm;
 using namespace mpopt;
 
+// Kinds of losses (docs/train-config.md).
 static constexpr StringLiteral kLosses[] = {"cross-entropy",
                                             "bce-with-logits",
                                             "mse",
@@ -30,6 +31,7 @@ static constexpr StringLiteral kLosses[] = {"cross-entropy",
                                             "sum",
                                             "mean",
                                             "custom"};
+// How the elements of a loss are reduced.
 static constexpr StringLiteral kReductions[] = {"mean", "sum", "none",
                                                 "sum-then-batch-mean"};
 
@@ -63,6 +65,7 @@ static void readTerm(ConfigReader &reader, const Section &term) {
       term.fail("reduction",
                 "'" + shown(*reduction) + "' is none of " + list(kReductions));
   }
+  // Numbers of JSON are exact down to -2^53.
   constexpr int64_t kLeast = -(int64_t(1) << 53);
   into.ignore = term.integer("ignore", kLeast);
   fillIn(into.ignore, term.integer("ignore_index", kLeast));
@@ -289,6 +292,7 @@ void mpopt::readOwnConfig(ConfigReader &reader, const Section &top) {
   config.clip = top.number("clip", Numbers::NotNegative);
   readSharding(reader, top);
   if (std::optional<std::string> precision = top.word("precision")) {
+    // As --precision takes them.
     static constexpr StringLiteral kKnown[] = {
         "fp32", "fp16", "bf16", "autocast-fp16", "autocast-bf16", "as-is"};
     if (!llvm::is_contained(kKnown, *precision))

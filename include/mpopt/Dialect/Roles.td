@@ -209,6 +209,7 @@ class MP_Meaning<list<MP_Role> roles, int divisor, string gradientOf,
                  string degree, int epsilonDegree> {
   string names = !interleave(
     !foreach(role, roles, "::mpopt::Role::" # role.symbol), " | ");
+  // C++: the meaning is a constant of the op's method.
   string body = "      static constexpr ::mpopt::OpMeaning kMeaning = {"
     # !if(!empty(roles), "::mpopt::Role()", names) # ", " # divisor # ", \""
     # gradientOf # "\", " # !if(!empty(degree), "::std::nullopt", degree)

@@ -24,7 +24,7 @@ namespace mpopt {
 using Shape = llvm::SmallVector<int64_t, 4>;
 using MaybeShape = std::optional<Shape>;
 
-inline constexpr int64_t kDynamic = mlir::ShapedType::kDynamic;
+inline constexpr int64_t kDynamic = mlir::ShapedType::kDynamic; // unknown dim
 
 /// The shape of a tensor value or type; nothing for anything else.
 MaybeShape getShape(mlir::Type type);

@@ -13,15 +13,16 @@
 
 namespace mpopt::keys {
 
+/// Keys and words of reports that several files write or read.
 inline constexpr llvm::StringLiteral kCast = "cast";
 inline constexpr llvm::StringLiteral kConstant = "constant";
 inline constexpr llvm::StringLiteral kGradient = "gradient";
-inline constexpr llvm::StringLiteral kLog = "log";
-inline constexpr llvm::StringLiteral kLog2 = "log2";
+inline constexpr llvm::StringLiteral kLog = "log"; // of the TorchScript helper
+inline constexpr llvm::StringLiteral kLog2 = "log2"; // of a loss scale
 inline constexpr llvm::StringLiteral kLossScale = "loss_scale";
 inline constexpr llvm::StringLiteral kMax = "max";
 inline constexpr llvm::StringLiteral kMin = "min";
-inline constexpr llvm::StringLiteral kRange = "range";
+inline constexpr llvm::StringLiteral kRange = "range"; // of an assumption
 inline constexpr llvm::StringLiteral kShape = "shape";
 inline constexpr llvm::StringLiteral kStd = "std";
 

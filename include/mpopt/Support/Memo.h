@@ -66,7 +66,7 @@ public:
   }
 
 private:
-  static constexpr size_t kMostBytes = 64 << 20;
+  static constexpr size_t kMostBytes = 64 << 20; // of all that is kept
 
   std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const void>> entries;
   size_t held = 0;

@@ -8,6 +8,7 @@
 using namespace mlir;
 using namespace mpopt;
 
+// MLIR's attribute with the sizes of operand groups (AttrSizedOperandSegments).
 static constexpr StringLiteral kSegments = "operandSegmentSizes";
 
 void mpopt::makeGradientOp(GradientContext &ctx, StringRef name,

@@ -190,6 +190,7 @@ static Layout made(Value value, Layouts &layouts) {
   if (!shape)
     return {value, std::nullopt};
   Operation *op = value.getDefiningOp();
+  // Ops whose elements are not computed one by one from those of operands.
   constexpr Role kElsewhere = Role::Contraction | Role::Reduction |
                               Role::Recurrent | Role::Attention |
                               Role::Concatenation | Role::CopiesElements;

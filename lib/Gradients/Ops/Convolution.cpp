@@ -53,6 +53,7 @@ static std::vector<double> sumOverTaps(const WeightView &weights,
                                        uint64_t groups, uint64_t columns,
                                        uint64_t taps,
                                        ArrayRef<double> variance) {
+  // Weights that are read once more: 64 MiB of FP32.
   constexpr int64_t kMost = 1 << 24;
   uint64_t outputs = uint64_t(weights.size()) / columns;
   if (weights.splat || weights.size() > kMost)

@@ -183,6 +183,7 @@ static std::optional<TermMoments> findEvenTerms(const AbstractValue &terms,
   TermMoments found;
   double most = 0, sum = 0;
   for (const Cell &cell : terms.cells()) {
+    // A mean of at most a tenth of the deviation is 1 % of the square.
     constexpr double kSmall = 0.01;
     if (!(cell.mean * cell.mean <= kSmall * cell.variance))
       return std::nullopt;
@@ -191,6 +192,8 @@ static std::optional<TermMoments> findEvenTerms(const AbstractValue &terms,
     most = std::max(most, cell.variance);
     sum += cell.variance;
   }
+  // The largest variance as a multiple of the mean one: a bound on how few
+  // terms may hold the whole sum.
   constexpr double kEven = 8;
   if (!(most > 0) || !(most * double(terms.groups()) <= kEven * sum))
     return std::nullopt;
@@ -258,6 +261,7 @@ static void giveProduct(SpreadContext &ctx, Value a, Value b, bool transA,
   MaybeShape shapeA = getShape(a), shapeB = getShape(b);
   if (rankA < 2 || rankB < 2)
     return;
+  // Labels of the matrix axes; those of the leading axes are 0 and above.
   constexpr int kRow = -1, kInner = -2, kColumn = -3;
   SmallVector<int> left, right, result;
   for (int64_t axis = 0; axis < rankA - 2; ++axis)

@@ -136,6 +136,7 @@ static void giveSequence(
                               direction, cell.units.units, reversed),
                  last(op.getLastHGrad()), lastKept, reversed);
   }
+  // In the order of the gradient op's slots.
   static constexpr RecurrentPart kParts[] = {
       RecurrentPart::Input,        RecurrentPart::InputWeights,
       RecurrentPart::StateWeights, RecurrentPart::Bias,
@@ -271,6 +272,7 @@ giveStep(OpTy op, BackwardSpreadContext &ctx, size_t gates, unsigned first,
   gradient.add(cell, factorsOf(cell),
                readArriving(ctx, op.getGrad(), -1, -1, 0, units, false),
                TimeMoments(units), lastKept, /*reversed=*/false);
+  // In the order of the gradient op's slots.
   static constexpr RecurrentPart kParts[] = {
       RecurrentPart::Input,        RecurrentPart::Hidden,
       RecurrentPart::Kept,         RecurrentPart::InputWeights,

@@ -171,6 +171,8 @@ static std::optional<double> squareByClass(const AbstractValue &logits,
   for (size_t at = 0; at < classes.groups(); ++at)
     if (classes.cell(at).mean > classes.cell(top).mean)
       top = at;
+  // 4 p^2 (1 - p)^2 at p = 1/2, and its integral over d with p = 1 / (1 +
+  // e^-d).
   constexpr double kHeight = 0.25, kArea = 2.0 / 3;
   const double width = kArea / (kHeight * std::sqrt(2 * M_PI));
   double sum = 0, overtaking = 0;
@@ -185,6 +187,7 @@ static std::optional<double> squareByClass(const AbstractValue &logits,
            std::exp(-gap * gap / (2 * spread));
     overtaking += 0.5 * std::erfc(gap / std::sqrt(2 * spread));
   }
+  // Expected number of others above the largest: as likely as not one is.
   constexpr double kEven = 0.5;
   if (overtaking > kEven)
     return std::nullopt;

@@ -434,6 +434,7 @@ void GraphReader::addAutocast(const Call &call, Scope &scope,
   const aten::StaticType object{Kind::Object, {}};
   ValueId region = addNode(call, "prim::CreateObject", {}, {}, object, block);
   block.nodes.back().attributes["class"] = makeText("torch.autocast");
+  // The first operands, as fields of torch.autocast.
   constexpr StringRef kFields[] = {"device", "fast_dtype", "_enabled"};
   for (auto [name, argument] : llvm::zip_first(kFields, call.arguments)) {
     Operands value = readOperands(argument, scope, block);

@@ -16,6 +16,7 @@ using llvm::SmallVector;
 using llvm::StringRef;
 using llvm::Twine;
 
+/// The program, beside this one.
 static constexpr llvm::StringLiteral kHelper = "mpopt-import-torchscript";
 /// Loading takes half a second, and a second for a GiB of weights.
 static constexpr unsigned kSecondsToWait = 120;

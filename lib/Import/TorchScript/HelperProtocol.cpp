@@ -11,6 +11,7 @@ using namespace mlir;
 using namespace mpopt;
 namespace json = llvm::json;
 
+// Attributes of the module that carry the rest of a result.
 static constexpr StringLiteral kCoverage = "mp.coverage";
 static constexpr StringLiteral kWarnings = "mp.warnings";
 static constexpr StringLiteral kPlaces = "mp.places";

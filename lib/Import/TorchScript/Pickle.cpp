@@ -27,6 +27,7 @@ using llvm::Error;
 using llvm::StringRef;
 using llvm::Twine;
 
+// Values are read by recursion, a frame of the stack for each level.
 static constexpr uint32_t kMaxDepth = 512;
 // Entries of the stack that are no container.
 static constexpr uint32_t kMark = UINT32_MAX;

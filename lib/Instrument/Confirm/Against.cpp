@@ -23,6 +23,7 @@ using llvm::StringRef;
 static constexpr double kRoundingsPerLayer = 4;
 
 StringRef mpopt::getKindName(uint32_t kind) {
+  // In the order of MPOPT_KINDS (Kernels/Record.h).
   static constexpr StringRef kNames[MPOPT_KINDS] = {
       "value", keys::kGradient, "parameter", "optimizer", "scalar"};
   return kNames[kind];

@@ -99,6 +99,7 @@ void Writer::writeObserved(const ProbeSight &seen, StringRef judged) {
     value("mean", mpopt_record_mean(&record), sums);
     value(keys::kStd, mpopt_record_stddev(&record), sums);
   }
+  // Keys of the JSON, and the names of their formats.
   static constexpr std::pair<StringRef, StringRef> kFormats[] = {
       {"f16", "f16"},
       {"bf16", "bf16"},

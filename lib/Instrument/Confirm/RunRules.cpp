@@ -207,6 +207,7 @@ static StringRef describeOrigin(Begins begins, bool isGradient) {
   llvm_unreachable("unknown origin");
 }
 
+// Tests whose finding explains Inf and NaN in a run.
 static constexpr Decision kNonFinite[] = {
     Decision::Overflow,          Decision::LossOfRange,
     Decision::NonFinite,         Decision::NearOverflow,

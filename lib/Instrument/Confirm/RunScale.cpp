@@ -22,6 +22,7 @@ static uint64_t countBins(const mpopt_record &record, int first, int last) {
   return count;
 }
 
+// Exponents of the first and the last bin of a record's histogram.
 static constexpr int kLeastExponent = -MPOPT_BIN_OF_EXPONENT(0);
 static constexpr int kMostExponent = kLeastExponent + MPOPT_BINS - 1;
 

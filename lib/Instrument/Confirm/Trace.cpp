@@ -29,6 +29,8 @@
 using namespace mpopt;
 using namespace mpopt::confirming;
 
+// Ops of a chain that a report shows: as many as a probe stores (kMostVia of
+// Plan.cpp).
 static constexpr size_t kMostChain = 16;
 
 static bool isGiven(const Probe &probe, const RunRecords &runs,

@@ -78,6 +78,7 @@ static void kinkAtZero(const Unary &, llvm::SmallVectorImpl<double> &points) {
   points.push_back(0);
 }
 
+/// A row for each function.
 static constexpr FunctionRow kRows[] = {
     {.name = "Elu",
      .value = [](const Unary &unary,

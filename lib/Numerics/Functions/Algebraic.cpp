@@ -6,6 +6,7 @@
 using namespace mpopt;
 using namespace mpopt::functions;
 
+/// Of 1 / x and 1 / sqrt(x) at a zero of either sign.
 static constexpr Pole kSignedPole[] = {{0, true, true}};
 
 static void turnAtZero(const Unary &, llvm::SmallVectorImpl<double> &points) {
@@ -36,6 +37,7 @@ static constexpr FunctionRow withValuesOfNaN(FunctionRow row, Interval values) {
 
 static double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 
+/// A row for each function.
 static constexpr FunctionRow kRows[] = {
     {.name = "Abs",
      .value = [](const Unary &, double x) { return std::fabs(x); },

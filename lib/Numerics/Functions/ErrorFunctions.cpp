@@ -6,6 +6,7 @@
 using namespace mpopt;
 using namespace mpopt::functions;
 
+/// Of the inverse of erf at the ends of its domain.
 static constexpr Pole kPoles[] = {{-1, false, true}, {1, true, false}};
 
 /// 2 / sqrt(pi) e^(-x^2), the slope of erf.
@@ -58,6 +59,7 @@ static double logNdtrSlope(double x) {
          std::erfc(-x / std::numbers::sqrt2);
 }
 
+/// A row for each function.
 static constexpr FunctionRow kRows[] = {
     {.name = "Erf",
      .value = [](const Unary &, double x) { return std::erf(x); },

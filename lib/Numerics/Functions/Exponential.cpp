@@ -6,10 +6,13 @@
 using namespace mpopt;
 using namespace mpopt::functions;
 
+/// Of logarithms at 0, of log(1 + x) at -1, of artanh at the ends of its
+/// domain.
 static constexpr Pole kLogPole[] = {{0, false, true}};
 static constexpr Pole kLog1pPole[] = {{-1, false, true}};
 static constexpr Pole kAtanhPoles[] = {{-1, false, true}, {1, true, false}};
 
+/// Slopes of 2^x and 10^x at 0.
 static constexpr double kLn2 = std::numbers::ln2, kLn10 = std::numbers::ln10;
 
 /// 1 / (scale x), the slope of a logarithm.
@@ -23,6 +26,7 @@ static double sechSquared(double x) {
   return sech * sech;
 }
 
+/// A row for each function.
 static constexpr FunctionRow kRows[] = {
     {.name = "Exp",
      .value = [](const Unary &, double x) { return std::exp(x); },

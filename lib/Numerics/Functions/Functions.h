@@ -26,8 +26,11 @@ namespace mpopt::functions {
 extern const llvm::ArrayRef<FunctionRow> kAlgebraic, kExponential,
     kTrigonometric, kErrorFunctions, kPiecewise, kActivations;
 
+/// Neighbours of 0 and of 1 below it in a double (53 digits).
 inline constexpr double kTiny = std::numeric_limits<double>::denorm_min();
 inline constexpr double kBelowOne = 1 - 0x1p-53;
+/// Relative errors of a value that libm computes in double, and of one that
+/// several of its functions make: 2^5 and 2^13 roundings.
 inline constexpr double kLibm = 0x1p-48, kComposite = 0x1p-40;
 inline constexpr double kPi = std::numbers::pi;
 

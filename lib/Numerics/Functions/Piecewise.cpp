@@ -31,6 +31,7 @@ static Interval shrinkImage(const Unary &unary, const Interval &x) {
   return inside ? hull(moved, 0.0) : moved;
 }
 
+/// A row for each function.
 static constexpr FunctionRow kRows[] = {
     {.name = "Relu",
      .value = [](const Unary &, double x) { return x < 0 ? 0 : x; },

@@ -26,6 +26,7 @@ static void addWave(const Unary &unary, const Interval &x,
     values.push_back(-1);
 }
 
+/// A row for each function.
 static constexpr FunctionRow kRows[] = {
     // Vectorised kernels are off by units of 1 near the zeros.
     {.name = "Sin",

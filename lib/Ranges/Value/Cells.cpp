@@ -50,6 +50,7 @@ Cells::BlockRef Cells::makeBlock(size_t count, uint32_t uniform, bool narrow) {
   return new (bytes) Block(count, uniform, narrow);
 }
 
+// A bit for each field.
 static constexpr uint32_t kAllFields = (1 << kFields) - 1;
 
 Cells::Cells(size_t count, const Cell &cell)

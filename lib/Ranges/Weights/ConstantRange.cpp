@@ -80,6 +80,7 @@ static AbstractValue summarizeElements(const WeightView &weights,
                                        int64_t inner) {
   std::vector<Tally> tallies(groups);
   Flags flags;
+  // Elements that are read at a time: 32 KiB of doubles, a first-level cache.
   constexpr int64_t kBlock = 4096;
   double block[kBlock];
   int64_t size =
@@ -223,6 +224,7 @@ bool mpopt::constantRowsReach(const WeightView &weights, double threshold) {
   if (weights.shape.empty() || weights.size() == 0)
     return false;
   int64_t columns = weights.shape.back();
+  // Elements that are read once more: 64 MiB of FP32.
   constexpr int64_t kMost = 1 << 24;
   if (columns <= 0 || weights.size() > kMost)
     return false;

@@ -13,6 +13,7 @@
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 
 #include <cmath>
+#include <numbers>
 
 using namespace mlir;
 using namespace mpopt;
@@ -24,10 +25,6 @@ using Formula = Term (*)(GradientContext &);
 template <Formula formula> void build(GradientContext &ctx) {
   ctx.give(0, formula(ctx));
 }
-
-constexpr double kLn2 = 0.69314718055994531;
-constexpr double kLn10 = 2.3025850929940457;
-constexpr double kPi = 3.14159265358979324;
 } // namespace
 
 static Term square(Term x) { return x.context().make<mp::SquareOp>({x}); }
@@ -51,17 +48,17 @@ static Term squareSlope(GradientContext &ctx) {
 }
 static Term expSlope(GradientContext &ctx) { return ctx.dy() * ctx.y(); }
 static Term exp2Slope(GradientContext &ctx) {
-  return ctx.dy() * ctx.y() * kLn2;
+  return ctx.dy() * ctx.y() * std::numbers::ln2;
 }
 static Term expm1Slope(GradientContext &ctx) {
   return ctx.dy() * (ctx.y() + 1);
 }
 static Term logSlope(GradientContext &ctx) { return ctx.dy() / ctx.x(); }
 static Term log2Slope(GradientContext &ctx) {
-  return ctx.dy() / (ctx.x() * kLn2);
+  return ctx.dy() / (ctx.x() * std::numbers::ln2);
 }
 static Term log10Slope(GradientContext &ctx) {
-  return ctx.dy() / (ctx.x() * kLn10);
+  return ctx.dy() / (ctx.x() * std::numbers::ln10);
 }
 static Term log1pSlope(GradientContext &ctx) {
   return ctx.dy() / (ctx.x() + 1);
@@ -101,16 +98,16 @@ static Term atanhSlope(GradientContext &ctx) {
   return ctx.dy() / (1 - square(ctx.x()));
 }
 static Term erfSlope(GradientContext &ctx) {
-  return exp(-square(ctx.x())) * (2 / std::sqrt(kPi)) * ctx.dy();
+  return exp(-square(ctx.x())) * (2 / std::sqrt(std::numbers::pi)) * ctx.dy();
 }
 static Term erfcSlope(GradientContext &ctx) { return -erfSlope(ctx); }
 static Term erfinvSlope(GradientContext &ctx) {
-  return exp(square(ctx.y())) * (std::sqrt(kPi) / 2) * ctx.dy();
+  return exp(square(ctx.y())) * (std::sqrt(std::numbers::pi) / 2) * ctx.dy();
 }
 /// The density over the probability, whose logarithm is y.
 static Term logNdtrSlope(GradientContext &ctx) {
   Term density = exp(square(ctx.x()) * -0.5 - ctx.y());
-  return density * (1 / std::sqrt(2 * kPi)) * ctx.dy();
+  return density * (1 / std::sqrt(2 * std::numbers::pi)) * ctx.dy();
 }
 
 void mpopt::attachFunctionsGradients(MLIRContext *context) {

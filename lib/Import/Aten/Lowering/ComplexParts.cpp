@@ -135,6 +135,7 @@ static bool takesParts(NodeContext &context) {
     auto given = context.tensors("tensors");
     return given && !given->empty() && llvm::all_of(*given, isComplex);
   }
+  // Functions of PyTorch that move elements or copy them and compute nothing.
   static constexpr StringRef kMoves[] = {
       "alias",      "chunk",   "clone",     "contiguous",
       "detach",     "expand",  "expand_as", "flatten",

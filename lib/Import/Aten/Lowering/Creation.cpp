@@ -201,6 +201,7 @@ static LogicalResult lowerLinspace(NodeContext &context) {
   std::optional<int64_t> steps = context.findInt("steps");
   std::optional<double> start = context.findNumber("start"),
                         end = context.findNumber("end");
+  // Bounds what three numbers of a file make: an attribute an element.
   constexpr int64_t kMaxElements = 1 << 16;
   auto floating = dyn_cast<FloatType>(element);
   if (!steps || *steps < 0 || *steps > kMaxElements || !start || !end ||
@@ -259,6 +260,8 @@ static LogicalResult lowerTriangleIndices(NodeContext &context) {
                          offset = context.has("offset")
                                       ? context.findInt("offset")
                                       : 0;
+  // Bounds what two numbers of a file make: two indices of 8 bytes an element,
+  // 16 MiB.
   constexpr int64_t kMaxElements = 1 << 20;
   if (!rows || !columns || !offset || *rows < 0 || *columns < 0 ||
       *rows > kMaxElements / std::max<int64_t>(*columns, 1))

@@ -170,6 +170,7 @@ static LogicalResult lowerRepeatInterleave(NodeContext &context) {
     times = known->size() == 1 ? SmallVector<int64_t>(*dim, known->front())
                                : *known;
   }
+  // Bounds what a number of a file makes: indices of 8 bytes, 8 MiB.
   constexpr int64_t kMaxIndices = 1 << 20;
   SmallVector<int64_t> indices;
   for (auto [index, count] : llvm::enumerate(times)) {

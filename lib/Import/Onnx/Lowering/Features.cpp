@@ -203,6 +203,7 @@ static LogicalResult lowerLinearClassifier(NodeContext &ctx) {
 }
 
 void onnx_import::registerFeatureLowerings(LoweringRegistry &registry) {
+  // The domain of ONNX-ML.
   constexpr StringRef kDomain = "ai.onnx.ml";
   registry.add(kDomain, "ArrayFeatureExtractor",
                withInputs<2, lowerArrayFeatureExtractor>);

@@ -80,6 +80,7 @@ static LogicalResult lowerBatchNormInternal(NodeContext &ctx) {
       ctx.input(2), ctx.input(3), ctx.input(4), getEpsilon(ctx),
       APFloat(ctx.getFloat("momentum", 0.9)), training,
       ctx.getFlag("spatial", true));
+  // The output saved_var, which holds 1 / sqrt(var + epsilon).
   constexpr unsigned kVariance = 4;
   for (OpResult result : op->getResults()) {
     unsigned index = result.getResultNumber();

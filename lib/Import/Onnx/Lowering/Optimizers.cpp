@@ -301,6 +301,7 @@ static LogicalResult lowerLambOptimizer(NodeContext &ctx) {
 }
 
 void onnx_import::addOptimizers(LoweringRegistry &registry) {
+  // The domain of ONNX's ops for training.
   constexpr StringRef kPreview = "ai.onnx.preview.training";
   registry.add(kPreview, "Adagrad", withInputs<lowerAdagrad, 2>);
   registry.add(kPreview, "Adam", withInputs<lowerAdam, 2>);

@@ -316,6 +316,7 @@ static LogicalResult lowerQLinearConcat(NodeContext &ctx) {
 }
 
 void onnx_import::addQLinearOps(LoweringRegistry &registry) {
+  // The domain of ONNX Runtime's own ops.
   constexpr StringRef kMs = "com.microsoft";
   registry.add("QLinearConv", withInputs<lowerQLinearConv, 7>);
   registry.add(kMs, "QLinearConv", withInputs<lowerQLinearConv, 7>);

@@ -234,6 +234,7 @@ static LogicalResult lowerLabelEncoder(NodeContext &ctx) {
 }
 
 void onnx_import::registerTreeLowerings(LoweringRegistry &registry) {
+  // The domain of ONNX-ML.
   constexpr StringRef kDomain = "ai.onnx.ml";
   registry.add(kDomain, "LabelEncoder", withInputs<1, lowerLabelEncoder>);
   registry.add(kDomain, "TreeEnsembleClassifier",

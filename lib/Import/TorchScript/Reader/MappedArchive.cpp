@@ -13,6 +13,8 @@
 
 using namespace mpopt::torchscript;
 
+// Weights above a page that nothing reads are not copied: their pages of
+// memory stay untouched.
 static constexpr size_t kPage = 4096;
 
 MappedArchive::MappedArchive(const std::string &path,

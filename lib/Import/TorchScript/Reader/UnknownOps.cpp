@@ -21,6 +21,8 @@
 using namespace mpopt::torchscript;
 namespace jit = torch::jit;
 
+// Schemas of ops that libtorch does not register, as their projects declare
+// them.
 static constexpr const char *kKnown[] = {
     "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> "
     "Tensor",

@@ -81,6 +81,7 @@ static AbstractValue negated(const AbstractValue &x) {
 template <typename OpTy>
 static void transferSoftmax(OpTy op, TransferContext &ctx) {
   Value input = op.getInput();
+  // The function's variant, by its op.
   constexpr bool kLog = std::is_same_v<OpTy, mp::LogSoftmaxOp>;
   constexpr bool kMin = std::is_same_v<OpTy, mp::SoftminOp>;
   AbstractValue x =

@@ -22,6 +22,7 @@ static double radius(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
   std::optional<WeightView> sin = ctx.weights(op.getSin());
   double largest = std::hypot(ctx.of(op.getCos()).hull().absMax(),
                               ctx.of(op.getSin()).hull().absMax());
+  // Elements that are read: two tables of 64 MiB in FP32.
   constexpr int64_t kMost = 1 << 24;
   if (!cos || !sin || cos->splat || sin->splat || cos->size() != sin->size() ||
       cos->size() > kMost || cos->size() == 0)

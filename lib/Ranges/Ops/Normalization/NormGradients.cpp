@@ -144,6 +144,7 @@ static void giveRows(OpTy op, NormRows &rows, TransferContext &ctx) {
 
 template <typename OpTy>
 static void transferLastAxes(OpTy op, TransferContext &ctx) {
+  // RMS norms subtract no mean.
   constexpr bool kCentred = std::is_same_v<OpTy, mp::LayerNormGradOp>;
   Value input = op.getInput(), mean;
   bool fromOutput = false;

@@ -417,6 +417,7 @@ static Part cellPart(unsigned slot, unsigned first, bool hasCell) {
     return at == 0 ? Part::Input : Part::Hidden;
   if (hasCell && at == 2)
     return Part::Cell;
+  // In the order of the operands behind the input and the states.
   static constexpr Part kParts[] = {Part::InputWeights, Part::StateWeights,
                                     Part::Bias, Part::Bias};
   at -= hasCell ? 3 : 2;

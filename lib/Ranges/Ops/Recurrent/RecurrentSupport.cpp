@@ -225,6 +225,7 @@ double Recurrence::storeUnit() const {
 }
 
 double Recurrence::mostSteps() const {
+  // Where the length is not known; longer sequences are not covered.
   constexpr int64_t kIfUnknown = 1 << 20;
   return double(steps.value_or(kIfUnknown));
 }

@@ -56,6 +56,7 @@ template <typename T> struct Coefficients {
     return values.data() + skipped;
   }
 
+  // Bytes of a cache line.
   static constexpr uintptr_t kLine = 64;
   bool uniform = true, perMatrix = false, anyUnbounded = false;
   size_t stride = 0;

@@ -27,6 +27,7 @@ public:
                llvm::function_ref<bool(double)> use) const;
 
 private:
+  // Elements that are decoded at a time, on the stack.
   static constexpr uint64_t kRead = 64;
 
   const WeightReader &reader;

@@ -53,7 +53,7 @@ struct WeightStats {
   uint64_t lostChannels = 0;
   int64_t firstLostChannel = -1;
 
-  static constexpr uint64_t kMinLostChannel = 8;
+  static constexpr uint64_t kMinLostChannel = 8; // by chance: 2^-8
 
   /// Finite values other than zero.
   uint64_t nonZero() const { return elements - zeros - nans - infinities; }
