@@ -93,6 +93,38 @@ static void multiply(TimeMoments &to, size_t row, const Moments &factor,
                 std::max(factor.square - square, 0.0) * (mean * mean + shared);
 }
 
+namespace {
+/// One step's gradients of the gates' arguments, and of what R multiplies; by
+/// how much the sums over the steps of each exceed those of independent steps.
+struct GateGradients {
+  TimeMoments inner, outer;
+  std::vector<double> inflation, passed;
+
+  explicit GateGradients(size_t rows)
+      : inner(rows), outer(rows), inflation(rows), passed(rows) {}
+
+  void pass(const CellFactors &cell, const TimeMoments &hidden,
+            const TimeMoments &kept, ArrayRef<double> apart);
+};
+} // namespace
+
+void GateGradients::pass(const CellFactors &cell, const TimeMoments &hidden,
+                         const TimeMoments &kept, ArrayRef<double> apart) {
+  size_t units = cell.entry.size();
+  for (auto [index, gate] : enumerate(cell.gates))
+    for (size_t j = 0; j < units; ++j) {
+      size_t row = index * units + j;
+      const TimeMoments &from = gate.ofHidden ? hidden : kept;
+      multiply(inner, row, gate.input[j], from, j);
+      multiply(outer, row, gate.state[j], from, j);
+      if (gate.ofHidden)
+        continue;
+      double more = apart[j] * kept.own[j];
+      inflation[row] = gate.input[j].mean * gate.input[j].mean * more;
+      passed[row] = gate.state[j].mean * gate.state[j].mean * more;
+    }
+}
+
 PassedBack mpopt::passBack(const CellFactors &cell, ArrayRef<double> weights,
                            ArrayRef<double> recurrence,
                            ArrayRef<TimeMoments> arriving,
@@ -135,27 +167,15 @@ PassedBack mpopt::passBack(const CellFactors &cell, ArrayRef<double> weights,
     }
     kept = std::move(next);
 
-    TimeMoments inner(rows), outer(rows);
-    std::vector<double> inflation(rows), passed(rows);
-    for (auto [index, gate] : enumerate(cell.gates))
-      for (size_t j = 0; j < units; ++j) {
-        size_t row = index * units + j;
-        const TimeMoments &from = gate.ofHidden ? hidden : kept;
-        multiply(inner, row, gate.input[j], from, j);
-        multiply(outer, row, gate.state[j], from, j);
-        if (gate.ofHidden)
-          continue;
-        double more = apart[j] * kept.own[j];
-        inflation[row] = gate.input[j].mean * gate.input[j].mean * more;
-        passed[row] = gate.state[j].mean * gate.state[j].mean * more;
-      }
-    result.input.add(inner, inflation);
-    result.state.add(outer, passed);
-    TimeMoments features = toInput(inner);
-    result.features.add(features, toInput.squares(inflation));
+    GateGradients gates(rows);
+    gates.pass(cell, hidden, kept, apart);
+    result.input.add(gates.inner, gates.inflation);
+    result.state.add(gates.outer, gates.passed);
+    TimeMoments features = toInput(gates.inner);
+    result.features.add(features, toInput.squares(gates.inflation));
     if (wantsSteps)
       result.byStep.push_back(std::move(features));
-    through = toState(outer);
+    through = toState(gates.outer);
   }
   result.input.finish();
   result.state.finish();

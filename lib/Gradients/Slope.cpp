@@ -137,6 +137,20 @@ static double commonOf(const Cell &x, double alike,
   return common / OuterPoints::kCount;
 }
 
+/// A gradient times an independent slope.
+static void multiplyCell(CellRef cell, const SlopeMoments &slopes) {
+  Moments product = Moments::of(cell, 0) * slopes.moments;
+  double most = std::max(std::fabs(slopes.least), std::fabs(slopes.most));
+  cell.mean = product.mean;
+  cell.variance = product.variance();
+  double peak =
+      std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) * most;
+  cell.likelyLo = std::max(-peak, std::min(cell.likelyLo * most, 0.0));
+  cell.likelyHi = std::min(peak, std::max(cell.likelyHi * most, 0.0));
+  cell.lo = cell.likelyLo;
+  cell.hi = cell.likelyHi;
+}
+
 void mpopt::giveSlope(BackwardSpreadContext &ctx, Value grad, Value x,
                       llvm::function_ref<double(double)> slope, bool peaked) {
   MaybeShape shape = getShape(ctx.op()->getResult(0));
@@ -168,17 +182,7 @@ void mpopt::giveSlope(BackwardSpreadContext &ctx, Value grad, Value x,
   for (size_t group = 0; group < dy.groups(); ++group) {
     if (!one)
       slopes = slopeAt(at.cell(group), slope, peaked);
-    CellRef cell = dy.mutableCells()[group];
-    Moments product = Moments::of(cell, 0) * slopes.moments;
-    double most = std::max(std::fabs(slopes.least), std::fabs(slopes.most));
-    cell.mean = product.mean;
-    cell.variance = product.variance();
-    double peak =
-        std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) * most;
-    cell.likelyLo = std::max(-peak, std::min(cell.likelyLo * most, 0.0));
-    cell.likelyHi = std::min(peak, std::max(cell.likelyHi * most, 0.0));
-    cell.lo = cell.likelyLo;
-    cell.hi = cell.likelyHi;
+    multiplyCell(dy.mutableCells()[group], slopes);
     zero += slopes.zero;
     random += slopes.moments.variance();
     square += slopes.moments.square;

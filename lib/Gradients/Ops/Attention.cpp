@@ -305,6 +305,26 @@ static void spreadAttention(mp::AttentionOp op, SpreadContext &ctx) {
   ctx.give(0, std::move(result), spread);
 }
 
+/// The sum over rows of their probabilities times gradients.
+static Moments sumOverRows(const Moments &p, const Moments &grad,
+                           const TermCount &count, double keys) {
+  Moments term = p * grad, sum = sumOf(term, count);
+  // Other keys of the rows, and other keys of other rows.
+  sum.common = sumOf({term.mean, p.mean * p.mean * grad.common,
+                      productInRow(p, keys) * grad.square},
+                     count)
+                   .square;
+  return sum;
+}
+
+/// Rows of scores. Heads that lie side by side have rows of their own.
+static double countRows(ArrayRef<int64_t> query, int64_t heads) {
+  double rows = query.size() == 3 ? double(heads) : 1;
+  for (int64_t dim : query.drop_back())
+    rows *= double(dim);
+  return rows;
+}
+
 static void spreadAttentionGrad(mp::AttentionGradOp op,
                                 BackwardSpreadContext &ctx) {
   Value grad = op.getGrad();
@@ -350,29 +370,17 @@ static void spreadAttentionGrad(mp::AttentionGradOp op,
     case 3: // value
       giveChannels(ctx, index, channelsOf(ctx, grad, made),
                    sharing * double(queries), false, [&](const Cell &cell) {
-                     Moments x = ctx.moments(grad, cell);
-                     TermCount count{sharing, 1, double(queries)};
-                     Moments term = p * x, sum = sumOf(term, count);
-                     // Other keys of the rows, and other keys of other rows.
-                     sum.common =
-                         sumOf({term.mean, p.mean * p.mean * x.common,
-                                productInRow(p, double(keys)) * x.square},
-                               count)
-                             .square;
-                     return sum;
+                     return sumOverRows(p, ctx.moments(grad, cell),
+                                        {sharing, 1, double(queries)},
+                                        double(keys));
                    });
       break;
     case 4: // mask and bias
-    case 5: {
-      double rows = 1;
-      for (int64_t dim : ArrayRef(*getShape(op.getQuery())).drop_back())
-        rows *= double(dim);
-      // Heads that lie side by side have rows of their own.
-      if (getShape(op.getQuery())->size() == 3)
-        rows *= double(query.heads);
-      giveAdded(ctx, index, rows * double(keys), keys, dScore);
+    case 5:
+      giveAdded(ctx, index,
+                countRows(*getShape(op.getQuery()), query.heads) * double(keys),
+                keys, dScore);
       break;
-    }
     default:
       break;
     }

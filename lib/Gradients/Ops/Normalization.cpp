@@ -193,6 +193,46 @@ static void giveInput(BackwardSpreadContext &ctx, unsigned index,
   ctx.give(index, std::move(h), spread);
 }
 
+/// The gradient of the scale, the sum of g n: both have their groups along the
+/// channels. `n` is the input, normalised.
+static void giveScale(BackwardSpreadContext &ctx, unsigned index,
+                      const Norm &norm, const AbstractValue &n,
+                      ArrayRef<int64_t> summed) {
+  int64_t rank = int64_t(n.rank());
+  SmallVector<int> labels = llvm::to_vector(llvm::seq(0, int(rank)));
+  // Channels are an index of both, told apart where both tell them apart.
+  Factor g = makeFactor(ctx, norm.grad, labels);
+  AbstractValue::Dims dims(rank, 1);
+  for (int64_t axis : norm.channels)
+    dims[axis] = std::max(g.value.dims()[axis], n.dims()[axis]);
+  AbstractValue left = g.value.keeping(norm.channels).regrouped(dims);
+  AbstractValue right = n.keeping(norm.channels).regrouped(dims);
+  Spread other = ctx.spread(norm.input);
+  AbstractValue product = left;
+  MutableCells cells = product.mutableCells();
+  for (size_t group = 0; group < cells.size(); ++group) {
+    CellRef cell = cells[group];
+    Moments m = Moments::of(left.cell(group), g.spread) *
+                Moments::of(right.cell(group), other);
+    double peak = std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi));
+    cell.mean = m.mean;
+    cell.variance = m.variance();
+    peak *= std::sqrt(right.cell(group).variance +
+                      right.cell(group).mean * right.cell(group).mean);
+    cell.likelyLo = cell.lo = -peak;
+    cell.likelyHi = cell.hi = peak;
+  }
+  Spread spread = g.spread;
+  Moments one = Moments::of(left.hull(), g.spread),
+          two = Moments::of(right.hull(), other), all = one * two;
+  all.steady +=
+      responseToItself(ctx, norm.grad) * one.variance() * two.variance();
+  spread.alike = all.alike();
+  spread.steady = all.steadyPart();
+  giveSum(ctx, index, norm.grad, product, spread, summed,
+          /*keepDims=*/false);
+}
+
 /// `wanted` says which results there are: the gradients of input, scale, bias.
 static void giveNorm(BackwardSpreadContext &ctx, const Norm &norm,
                      ArrayRef<int> wanted) {
@@ -213,45 +253,7 @@ static void giveNorm(BackwardSpreadContext &ctx, const Norm &norm,
     if (which == 0) {
       giveInput(ctx, unsigned(index), norm, scale, inverse);
     } else if (which == 1) {
-      // The sum of g n: both have their groups along the channels.
-      SmallVector<int> labels, result;
-      for (int64_t axis = 0; axis < rank; ++axis) {
-        labels.push_back(int(axis));
-        if (llvm::is_contained(norm.channels, axis))
-          result.push_back(int(axis));
-      }
-      // Channels are an index of both, told apart where both tell them apart.
-      Factor g = makeFactor(ctx, norm.grad, labels);
-      AbstractValue::Dims dims(rank, 1);
-      for (int64_t axis : norm.channels)
-        dims[axis] = std::max(g.value.dims()[axis], n.dims()[axis]);
-      AbstractValue left = g.value.keeping(norm.channels).regrouped(dims);
-      AbstractValue right = n.keeping(norm.channels).regrouped(dims);
-      Spread other = ctx.spread(norm.input);
-      AbstractValue product = left;
-      MutableCells cells = product.mutableCells();
-      for (size_t group = 0; group < cells.size(); ++group) {
-        CellRef cell = cells[group];
-        Moments m = Moments::of(left.cell(group), g.spread) *
-                    Moments::of(right.cell(group), other);
-        double peak =
-            std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi));
-        cell.mean = m.mean;
-        cell.variance = m.variance();
-        peak *= std::sqrt(right.cell(group).variance +
-                          right.cell(group).mean * right.cell(group).mean);
-        cell.likelyLo = cell.lo = -peak;
-        cell.likelyHi = cell.hi = peak;
-      }
-      Spread spread = g.spread;
-      Moments one = Moments::of(left.hull(), g.spread),
-              two = Moments::of(right.hull(), other), all = one * two;
-      all.steady +=
-          responseToItself(ctx, norm.grad) * one.variance() * two.variance();
-      spread.alike = all.alike();
-      spread.steady = all.steadyPart();
-      giveSum(ctx, unsigned(index), norm.grad, product, spread, summed,
-              /*keepDims=*/false);
+      giveScale(ctx, unsigned(index), norm, n, summed);
     } else {
       giveSum(ctx, unsigned(index), norm.grad, summed, /*keepDims=*/false);
     }
