@@ -319,6 +319,22 @@ static DotOperand makeOperand(const Row &row, double norm,
   return side;
 }
 
+/// A mixture of one row or of many: no variance is lost for certain.
+static void takeMoments(ProductSum &sum, const Row &mixed) {
+  sum.mean = mixed.mean.front();
+  sum.variance = mixed.variance.front();
+  sum.tail = mixed.halfRange.front();
+}
+
+/// The next place in row-major order.
+static void advance(MutableArrayRef<int64_t> at, ArrayRef<int64_t> dims) {
+  for (size_t axis = dims.size(); axis-- > 0;) {
+    if (++at[axis] < dims[axis])
+      return;
+    at[axis] = 0;
+  }
+}
+
 /// A convex combination stays within what it combines.
 static void limitLikely(CellRef cell, ArrayRef<Cell> combined) {
   for (const Cell &hull : combined) {
@@ -379,13 +395,8 @@ AbstractValue Contraction::run() {
     DotRange dot = dotOfBoxes(makeOperand(left, normOfA, sumOfA),
                               makeOperand(right, normOfB, sumOfB), count);
     ProductSum sum = ProductSum::of(dot, count);
-    if (isMixture) {
-      // A mixture of one row or of many: no variance is lost for certain.
-      const Row &mixed = sumOfA ? right : left;
-      sum.mean = mixed.mean.front();
-      sum.variance = mixed.variance.front();
-      sum.tail = mixed.halfRange.front();
-    }
+    if (isMixture)
+      takeMoments(sum, sumOfA ? right : left);
     sum.nonNegative = left.isPositive() && right.isPositive();
     return sum;
   };
@@ -403,11 +414,7 @@ AbstractValue Contraction::run() {
     cell = rules.finish(
         sum, bias.alpha,
         added ? std::optional(added->cell(group)) : std::nullopt, bias.beta);
-    for (size_t axis = dims.size(); axis-- > 0;) {
-      if (++at[axis] < dims[axis])
-        break;
-      at[axis] = 0;
-    }
+    advance(at, dims);
     if (bias.alpha == 1 && !added)
       limitLikely(cell, combined);
   }

@@ -123,6 +123,28 @@ static std::pair<Cell, Cell> getStatistics(const Cell &row,
   return {mean, inverse};
 }
 
+/// `cancels`: sums of a row may be Inf of either sign.
+static void setFlags(Standardized &result, const AbstractValue &x,
+                     bool overflow, bool cancels, bool divides) {
+  AbstractValue &y = result.value;
+  y.setNonFinite(x.mayBeNonFinite() || overflow || divides, divides, divides);
+  y.source = std::min(x.source, LikelySource::Propagated);
+  result.mean.nan |= cancels || (overflow && x.mayBeNonFinite());
+  result.mean.posInf |= overflow;
+  result.mean.negInf |= overflow;
+  result.inverse.setNonFinite(y.nan, y.posInf, false);
+  result.inverse.source = y.source;
+}
+
+/// Dims that are not known count as 1.
+static double countElements(const MaybeShape &shape) {
+  double count = 1;
+  if (shape)
+    for (int64_t dim : *shape)
+      count *= dim > 0 ? double(dim) : 1;
+  return count;
+}
+
 Standardized cells::standardize(const MaybeShape &shape, const AbstractValue &x,
                                 const Standardization &how) {
   std::optional<int64_t> count;
@@ -144,12 +166,7 @@ Standardized cells::standardize(const MaybeShape &shape, const AbstractValue &x,
   if (count)
     result.norm =
         closedBound({{}, false, how.epsilon, how.format}, error, n, 0);
-  double draws = 1;
-  if (shape)
-    for (int64_t dim : *shape)
-      draws *= dim > 0 ? double(dim) : 1;
-  draws /= double(x.groups());
-
+  double draws = countElements(shape) / double(x.groups());
   auto mean = result.mean.mutableCells();
   auto inverse = result.inverse.mutableCells();
   auto cells = result.value.mutableCells();
@@ -179,15 +196,7 @@ Standardized cells::standardize(const MaybeShape &shape, const AbstractValue &x,
     double limit = how.format->overflowFrom * 0.999;
     cancels |= !(n * -whole.lo < limit) && !(n * whole.hi < limit);
   });
-  bool divides = !(error.epsilon > 0);
-  AbstractValue &y = result.value;
-  y.setNonFinite(x.mayBeNonFinite() || overflow || divides, divides, divides);
-  y.source = std::min(x.source, LikelySource::Propagated);
-  result.mean.nan |= cancels || (overflow && x.mayBeNonFinite());
-  result.mean.posInf |= overflow;
-  result.mean.negInf |= overflow;
-  result.inverse.setNonFinite(y.nan, y.posInf, false);
-  result.inverse.source = y.source;
+  setFlags(result, x, overflow, cancels, /*divides=*/!(error.epsilon > 0));
   return result;
 }
 

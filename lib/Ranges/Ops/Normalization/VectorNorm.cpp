@@ -33,6 +33,16 @@ static double likelyNorm(const Cell &row, double p, double n) {
                 : std::max(std::fabs(row.likelyLo), row.likelyHi);
 }
 
+/// The likely part of an element over the norm of its row.
+static Cell divided(const Cell &element, double length) {
+  return {0,
+          0,
+          element.mean / length,
+          element.variance / (length * length),
+          std::max(-1.0, element.likelyLo / length),
+          std::min(1.0, element.likelyHi / length)};
+}
+
 static void transferLpNormalize(mp::LpNormalizeOp op, TransferContext &ctx) {
   Value input = op.getInput();
   const AbstractValue &x = ctx.of(input);
@@ -74,15 +84,11 @@ static void transferLpNormalize(mp::LpNormalizeOp op, TransferContext &ctx) {
     const Cell &from = x.cell(group), &whole = row.cell(at[1]);
     Cell cell;
     setBound(cell, {from.lo < 0 ? -closed : 0, from.hi > 0 ? closed : 0});
-    double length = likelyNorm(whole, p, n);
     double reach = std::min(1.0, expectedExtreme(draws) / std::sqrt(n));
     if (!x.hasLikely())
       setLikely(cell, {0, 0, 0, 1 / n, -reach, reach});
-    else if (length > 0)
-      setLikely(cell,
-                {0, 0, from.mean / length, from.variance / (length * length),
-                 std::max(-1.0, from.likelyLo / length),
-                 std::min(1.0, from.likelyHi / length)});
+    else if (double length = likelyNorm(whole, p, n); length > 0)
+      setLikely(cell, divided(from, length));
     cells[group] = cell;
   });
   result.setNonFinite(x.mayBeNonFinite() || zero || vanishes ||

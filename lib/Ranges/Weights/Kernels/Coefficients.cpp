@@ -21,6 +21,18 @@ static double scaleFor(double value) {
   return std::ldexp(1.0, std::min(std::ilogb(value), 1022) + 1);
 }
 
+/// Centre and radius of an interval divided by a power of two, which loses
+/// something only where it underflows, and stored in T.
+template <typename T>
+static std::pair<T, T> scaleDown(double exact, double radius, double scale) {
+  double scaled = exact / scale;
+  double lost =
+      scaled * scale == exact ? 0 : std::numeric_limits<double>::denorm_min();
+  T centre = T(scaled);
+  lost = addUp(lost, std::fabs(scaled - double(centre)));
+  return {centre, roundedUp<T>(addUp(divUp(radius, scale), lost))};
+}
+
 template <typename T>
 Coefficients<T>::Coefficients(const LinearRequest &request) {
   const LinearInputs &inputs = request.inputs;
@@ -61,16 +73,9 @@ Coefficients<T>::Coefficients(const LinearRequest &request) {
     for (uint64_t k = 0; k < request.k; ++k) {
       T *to = const_cast<T *>(base()) + set * kCoefficients * stride + k;
       if (!at.unbounded(set, k)) {
-        // Dividing by a power of two loses something only where it underflows.
-        double exact = at.get(inputs.centre, set, k);
-        double scaled = exact / boundScale;
-        double lost = scaled * boundScale == exact
-                          ? 0
-                          : std::numeric_limits<double>::denorm_min();
-        T centre = T(scaled);
-        lost = addUp(lost, std::fabs(scaled - double(centre)));
-        T radius = roundedUp<T>(
-            addUp(divUp(at.get(inputs.radius, set, k), boundScale), lost));
+        auto [centre, radius] =
+            scaleDown<T>(at.get(inputs.centre, set, k),
+                         at.get(inputs.radius, set, k), boundScale);
         to[0] = centre;
         to[stride] = radius;
         to[4 * stride] =

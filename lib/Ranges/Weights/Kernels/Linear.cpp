@@ -169,6 +169,30 @@ static bool lostRange(const Raw &raw, double range) {
   return range > 0 && squares > 0 && sixth < 0x1p-100;
 }
 
+/// Sums again with 1 where nothing bounds the input: channels in which that is
+/// not 0 are unbounded.
+template <typename T>
+static void markUnbounded(const LinearRequest &request,
+                          const WeightReader &reader, unsigned jobs,
+                          bool perMatrix, LinearSums &result) {
+  size_t channels = request.matrices * request.n;
+  LinearRequest again = request;
+  std::vector<double> unbounded((perMatrix ? request.matrices : 1) * request.k);
+  for (auto [at, value] : llvm::enumerate(unbounded))
+    value = InputAt{request}.unbounded(at / request.k, at % request.k);
+  again.inputs = {{}, unbounded, {}, {}, {}};
+  again.wantNorm = false;
+  Coefficients<T> indicator(again);
+  Raw hits;
+  for (std::vector<double> &sums : hits.sums)
+    sums.assign(channels, 0);
+  LinearPass<T>(again, reader, indicator, hits, jobs).run();
+  ArrayRef<double> sizes = hits.sums[indicator.uniform ? Sizes : Radius];
+  for (size_t channel = 0; channel < channels; ++channel)
+    if (sizes[channel] != 0)
+      result.radius[channel] = result.terms[channel] = kInfinity;
+}
+
 /// False if the weights need a wider type than T.
 template <typename T>
 static bool attempt(const LinearRequest &request, const WeightReader &reader,
@@ -211,25 +235,8 @@ static bool attempt(const LinearRequest &request, const WeightReader &reader,
   finishNorms<T>(request, raw, result);
   result.flags = std::move(raw.flags);
 
-  if (coefficients.uniform || !coefficients.anyUnbounded)
-    return true;
-  // Again with 1 where nothing bounds the input: what is not 0 is unbounded.
-  LinearRequest again = request;
-  std::vector<double> unbounded(
-      (coefficients.perMatrix ? request.matrices : 1) * request.k);
-  for (auto [at, value] : llvm::enumerate(unbounded))
-    value = InputAt{request}.unbounded(at / request.k, at % request.k);
-  again.inputs = {{}, unbounded, {}, {}, {}};
-  again.wantNorm = false;
-  Coefficients<T> indicator(again);
-  Raw hits;
-  for (std::vector<double> &sums : hits.sums)
-    sums.assign(channels, 0);
-  LinearPass<T>(again, reader, indicator, hits, jobs).run();
-  ArrayRef<double> sizes = hits.sums[indicator.uniform ? Sizes : Radius];
-  for (size_t channel = 0; channel < channels; ++channel)
-    if (sizes[channel] != 0)
-      result.radius[channel] = result.terms[channel] = kInfinity;
+  if (!coefficients.uniform && coefficients.anyUnbounded)
+    markUnbounded<T>(request, reader, jobs, coefficients.perMatrix, result);
   return true;
 }
 
