@@ -158,6 +158,31 @@ static std::string findLoss(const TrainingReport &training,
   return outputs.lookup(term->predictions.front());
 }
 
+/// Probes need a file that they can be put into, and the options suit it.
+static LogicalResult checkFormat(const Options &options, ModelFormat format,
+                                 const ModelReport &report) {
+  StringRef path = options.models.front();
+  bool isTorch = format == ModelFormat::TorchScript;
+  bool isProgram = format == ModelFormat::ExportedProgram;
+  if (format != ModelFormat::Onnx && !isTorch && !isProgram)
+    return fail(path +
+                ": --instrument takes binary ONNX files, TorchScript archives "
+                "and exported programs, and this is " +
+                (report.format == "onnx" ? "ONNX as text" : report.format));
+  StringRef kind = isTorch     ? "TorchScript"
+                   : isProgram ? "an exported program"
+                               : "ONNX";
+  if (format != ModelFormat::Onnx && options.probeWith == ProbeWith::Outputs)
+    return fail(path + ": --probe-with outputs is for ONNX, and this is " +
+                kind);
+  if (!isTorch && options.probes.train)
+    return fail(path +
+                ": --instrument --train is for TorchScript, which is "
+                "trained as it is, and this is " +
+                kind);
+  return success();
+}
+
 LogicalResult mpopt::instrument(const Options &given, StringRef version) {
   Options options = given;
   options.import.wantPlaces = true;
@@ -191,25 +216,8 @@ LogicalResult mpopt::instrument(const Options &given, StringRef version) {
   printWarnings(*report);
   if (report->training)
     options.probes.loss = findLoss(*report->training, outputs);
-  bool isTorch = format == ModelFormat::TorchScript;
-  bool isProgram = format == ModelFormat::ExportedProgram;
-  if (format != ModelFormat::Onnx && !isTorch && !isProgram)
-    return fail(path +
-                ": --instrument takes binary ONNX files, TorchScript archives "
-                "and exported programs, and this is " +
-                (report->format == "onnx" ? "ONNX as text" : report->format));
-  StringRef kind = isTorch     ? "TorchScript"
-                   : isProgram ? "an exported program"
-                               : "ONNX";
-  if (format != ModelFormat::Onnx && options.probeWith == ProbeWith::Outputs)
-    return fail(path + ": --probe-with outputs is for ONNX, and this is " +
-                kind);
-  if (!isTorch && options.probes.train)
-    return fail(path +
-                ": --instrument --train is for TorchScript, which is "
-                "trained as it is, and this is " +
-                kind);
-
+  if (failed(checkFormat(options, format, *report)))
+    return failure();
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file =
       readInputFile(path);
   if (!file)
@@ -220,7 +228,7 @@ LogicalResult mpopt::instrument(const Options &given, StringRef version) {
                 {},
                 std::move(*report),
                 std::move(keep)};
-  if (isTorch) {
+  if (format == ModelFormat::TorchScript) {
     auto instrumenter = TorchInstrumenter::open(
         model, path, options.import.method, std::move(places));
     if (!instrumenter)
@@ -228,7 +236,7 @@ LogicalResult mpopt::instrument(const Options &given, StringRef version) {
     return writeProbed(options, version, *instrumenter, tensors,
                        std::move(ledger));
   }
-  if (isProgram) {
+  if (format == ModelFormat::ExportedProgram) {
     auto instrumenter = ProgramInstrumenter::open(model, std::move(places));
     if (!instrumenter)
       return fail(path, instrumenter.takeError());

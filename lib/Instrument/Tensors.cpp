@@ -49,6 +49,8 @@ private:
   using Ops = llvm::SmallVector<Operation *, 2>;
   void add(Value value, Operation *op, Indices operands, Upstream upstream,
            const Ops &unseen);
+  TensorFacts describe(Value value, Operation *op, std::string name);
+  void addBounds(Value value, TensorFacts &facts) const;
   Ops gatherUnseen(Operation *op) const;
   void join(Upstream &upstream, ValueRange values) const;
   Indices gather(ValueRange values) const;
@@ -216,6 +218,22 @@ void Collector::add(Value value, Operation *op, Indices operands,
       ops.push_back(op);
     return;
   }
+  TensorFacts facts = describe(value, op, std::move(name));
+  facts.asFiled = asFiled;
+  facts.afterRounding = upstream.rounded;
+  facts.narrowest = least ? least->name.str() : "";
+  addBounds(value, facts);
+  facts.operands = std::move(operands);
+  for (Operation *other : unseen)
+    if (!op || !isSameNode(other, op))
+      facts.unseen.push_back(getOpName(other));
+  own[value] = unsigned(tensors.size());
+  sources[value] = {unsigned(tensors.size())};
+  tensors.push_back(std::move(facts));
+}
+
+/// What the tensor and the op that computes it, if any, tell by themselves.
+TensorFacts Collector::describe(Value value, Operation *op, std::string name) {
   TensorFacts facts;
   facts.name = std::move(name);
   if (op)
@@ -237,11 +255,14 @@ void Collector::add(Value value, Operation *op, Indices operands,
   facts.isMoved = op && isViewLike(op);
   facts.copies = op && copiesElements(op);
   facts.isLayer = hasRole(op, Role::Layer);
-  facts.asFiled = asFiled;
-  facts.afterRounding = upstream.rounded;
-  facts.narrowest = least ? least->name.str() : "";
+  if (op)
+    if (FileLineColLoc line = getSourceLine(op->getLoc()))
+      facts.location = SourceLine{line.getFilename().str(), line.getLine()};
+  return facts;
+}
 
-  // Bounds as computed, flags as stored: as in --dump-ranges.
+/// Bounds as computed, flags as stored: as in --dump-ranges.
+void Collector::addBounds(Value value, TensorFacts &facts) const {
   const AbstractValue &computed = ranges.preRounding(value);
   const AbstractValue &stored = ranges.of(value);
   Cell hull = computed.hull();
@@ -252,16 +273,6 @@ void Collector::add(Value value, Operation *op, Indices operands,
   facts.minNonZero = stored.minNonZero;
   if (computed.hasLikely() && !hull.empty())
     facts.likely = Interval{hull.likelyLo, hull.likelyHi};
-  facts.operands = std::move(operands);
-  for (Operation *other : unseen)
-    if (!op || !isSameNode(other, op))
-      facts.unseen.push_back(getOpName(other));
-  if (op)
-    if (FileLineColLoc line = getSourceLine(op->getLoc()))
-      facts.location = SourceLine{line.getFilename().str(), line.getLine()};
-  own[value] = unsigned(tensors.size());
-  sources[value] = {unsigned(tensors.size())};
-  tensors.push_back(std::move(facts));
 }
 
 void Collector::addArgument(BlockArgument argument) {

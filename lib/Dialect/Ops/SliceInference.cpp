@@ -45,6 +45,18 @@ static LogicalResult checkParameters(SliceOp op) {
                                op.getDynamicSteps(), false)));
 }
 
+/// The parameters have one length, which any of them may give.
+static LogicalResult checkLength(SliceOp op, const Elements &elements,
+                                 std::optional<size_t> &count) {
+  if (!elements)
+    return success();
+  if (count && *count != elements->size())
+    return op.emitOpError("starts, ends, axes and steps have lengths ")
+           << *count << " and " << elements->size();
+  count = elements->size();
+  return success();
+}
+
 LogicalResult SliceOp::inferResultTypes(const ShapeFacts &facts,
                                         SmallVectorImpl<Type> &types) {
   if (failed(checkParameters(*this)))
@@ -54,16 +66,10 @@ LogicalResult SliceOp::inferResultTypes(const ShapeFacts &facts,
   Elements axes = parameter(getAxes(), getDynamicAxes(), facts);
   Elements steps = parameter(getSteps(), getDynamicSteps(), facts);
 
-  // Their common length, which any of them may give.
   std::optional<size_t> count;
-  for (const Elements *each : {&starts, &ends, &axes, &steps}) {
-    if (!*each)
-      continue;
-    if (count && *count != (*each)->size())
-      return emitOpError("starts, ends, axes and steps have lengths ")
-             << *count << " and " << (*each)->size();
-    count = (*each)->size();
-  }
+  for (const Elements *each : {&starts, &ends, &axes, &steps})
+    if (failed(checkLength(*this, *each, count)))
+      return failure();
   if (steps && llvm::is_contained(*steps, std::optional<int64_t>(0)))
     return emitOpError("has a step of 0");
 

@@ -43,6 +43,28 @@ static Value moveIndicesFirst(NodeContext &context, Value values, int64_t first,
   return transpose(context, values, order);
 }
 
+/// The axes of a tensor with those that are indexed in front.
+static SmallVector<int64_t> indexedFirst(ArrayRef<int64_t> dims, int64_t rank) {
+  SmallVector<int64_t> perm(dims);
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (!llvm::is_contained(dims, dim))
+      perm.push_back(dim);
+  return perm;
+}
+
+/// The sizes of updates: [indices, the dims behind those that are indexed].
+static SmallVector<Value> updateSizes(NodeContext &context, Value tuples,
+                                      int64_t newDims, Value base,
+                                      int64_t indexed) {
+  SmallVector<Value> sizes;
+  if (newDims > 0)
+    sizes.push_back(context.make<mp::ShapeOp>(
+        tuples, 0, context.builder().getI64IntegerAttr(newDims)));
+  if (*NodeContext::rankOf(base) > indexed)
+    sizes.push_back(context.make<mp::ShapeOp>(base, indexed, IntegerAttr()));
+  return sizes;
+}
+
 static LogicalResult lowerIndexPut(NodeContext &context) {
   Value self = context.tensor("self");
   std::optional<AdvancedIndex> index = findIndex(context, self);
@@ -80,23 +102,14 @@ static LogicalResult lowerIndexPut(NodeContext &context) {
   SmallVector<int64_t> dims = indexedDims(*index);
   if (dims.empty())
     return give(changed(expandLike(context, values, self)));
-  SmallVector<int64_t> perm(dims);
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (!llvm::is_contained(dims, dim))
-      perm.push_back(dim);
+  SmallVector<int64_t> perm = indexedFirst(dims, rank);
   // Indexed dims after others that are not would need the values turned, too.
   bool moves = !llvm::is_sorted(perm);
   Value tuples = makeTuples(context, *index);
   int64_t newDims = *NodeContext::rankOf(tuples) - 1;
   Value base = moves ? transpose(context, self, perm) : self;
-  // [indices, the dims that are left].
-  SmallVector<Value> sizes;
-  if (newDims > 0)
-    sizes.push_back(context.make<mp::ShapeOp>(
-        tuples, 0, context.builder().getI64IntegerAttr(newDims)));
-  if (rank > int64_t(dims.size()))
-    sizes.push_back(
-        context.make<mp::ShapeOp>(base, int64_t(dims.size()), IntegerAttr()));
+  SmallVector<Value> sizes =
+      updateSizes(context, tuples, newDims, base, int64_t(dims.size()));
   bool adjacent = dims.back() - dims.front() + 1 == int64_t(dims.size());
   if (moves && adjacent && newDims > 0 &&
       NodeContext::rankOf(values).value_or(2) > 0 &&
