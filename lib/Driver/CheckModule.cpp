@@ -15,7 +15,6 @@
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Effects/GradientErrors.h"
 #include "mpopt/Effects/Severity.h"
-#include "mpopt/Fix/FixTrial.h"
 #include "mpopt/Gradients/LossScale.h"
 #include "mpopt/Hazards/ConstantUses.h"
 #include "mpopt/Hazards/LossScaling.h"
@@ -23,7 +22,8 @@
 #include "mpopt/Hazards/ParameterUpdates.h"
 #include "mpopt/Hazards/Proved.h"
 #include "mpopt/Hazards/SafeInput.h"
-#include "mpopt/Keep/KeepSearch.h"
+#include "mpopt/Repair/FixTrial.h"
+#include "mpopt/Repair/KeepSearch.h"
 #include "passes/rules/RuleSequence.h"
 #include "passes/transforms/Passes.h"
 

@@ -1,9 +1,9 @@
 //===- FixAction.h - A change that would fix a finding ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A rule names the change, and mpopt/Fix makes it on a copy of the module, or
-// in what is declared of its training, to see whether it helps. This file has
-// the data only.
+// A rule names the change, and mpopt/Repair makes it on a copy of the module,
+// or in what is declared of its training, to see whether it helps. This file
+// has the data only.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Fix/Scaling.h"
 #include "mpopt/Hazards/ConstantText.h"
 #include "mpopt/Hazards/ConstantUses.h"
+#include "mpopt/Repair/Scaling.h"
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/Roles.h"

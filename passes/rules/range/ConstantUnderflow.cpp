@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Fix/Scaling.h"
 #include "mpopt/Hazards/ConstantText.h"
 #include "mpopt/Hazards/ConstantUses.h"
 #include "mpopt/Hazards/RangeSupport.h"
 #include "mpopt/Hazards/Zeros.h"
+#include "mpopt/Repair/Scaling.h"
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"

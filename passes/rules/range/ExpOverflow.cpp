@@ -3,8 +3,8 @@
 
 #include "passes/rules/Rules.h"
 
-#include "mpopt/Fix/Fix.h"
 #include "mpopt/Hazards/OverflowSites.h"
+#include "mpopt/Repair/Fix.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/TypeSupport.h"

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Fix/Scaling.h"
 #include "mpopt/Hazards/OverflowSites.h"
+#include "mpopt/Repair/Scaling.h"
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/TypeSupport.h"

@@ -1,8 +1,8 @@
 //===- SquareSumOverflow.cpp - MP209: squares leave the dtype
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "mpopt/Fix/Scaling.h"
 #include "mpopt/Hazards/OverflowSites.h"
+#include "mpopt/Repair/Scaling.h"
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/TypeSupport.h"

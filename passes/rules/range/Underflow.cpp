@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Fix/Scaling.h"
 #include "mpopt/Hazards/FlushedShare.h"
 #include "mpopt/Hazards/OverflowSites.h"
+#include "mpopt/Repair/Scaling.h"
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"

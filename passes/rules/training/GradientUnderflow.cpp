@@ -5,8 +5,8 @@
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Fix/GradientIsland.h"
 #include "mpopt/Hazards/LossScaling.h"
+#include "mpopt/Repair/GradientIsland.h"
 #include "passes/rules/Rules.h"
 
 #include <cmath>

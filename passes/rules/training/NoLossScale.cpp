@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Fix/GradientIsland.h"
 #include "mpopt/Hazards/LossScaling.h"
+#include "mpopt/Repair/GradientIsland.h"
 #include "passes/rules/Rules.h"
 
 namespace mpopt {

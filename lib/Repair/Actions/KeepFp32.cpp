@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Fix/Fix.h"
+#include "mpopt/Repair/Fix.h"
 
 #include "mpopt/Dialect/Casts.h"
 

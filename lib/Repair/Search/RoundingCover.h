@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_LIB_KEEP_ROUNDINGCOVER_H
-#define MPOPT_LIB_KEEP_ROUNDINGCOVER_H
+#ifndef MPOPT_LIB_REPAIR_SEARCH_ROUNDINGCOVER_H
+#define MPOPT_LIB_REPAIR_SEARCH_ROUNDINGCOVER_H
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
@@ -40,4 +40,4 @@ coverRoundings(llvm::ArrayRef<RoundingSite> sites,
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_KEEP_ROUNDINGCOVER_H
+#endif // MPOPT_LIB_REPAIR_SEARCH_ROUNDINGCOVER_H

@@ -8,11 +8,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_KEEP_KEEPSEARCH_H
-#define MPOPT_KEEP_KEEPSEARCH_H
+#ifndef MPOPT_REPAIR_KEEPSEARCH_H
+#define MPOPT_REPAIR_KEEPSEARCH_H
 
 #include "mpopt/Effects/OutputEffects.h"
-#include "mpopt/Fix/FixTrial.h"
+#include "mpopt/Repair/FixTrial.h"
 
 namespace mpopt {
 
@@ -54,4 +54,4 @@ KeepList findKeepList(mlir::ModuleOp module, const Verdict &verdict,
 
 } // namespace mpopt
 
-#endif // MPOPT_KEEP_KEEPSEARCH_H
+#endif // MPOPT_REPAIR_KEEPSEARCH_H

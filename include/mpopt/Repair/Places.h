@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_FIX_PLACES_H
-#define MPOPT_FIX_PLACES_H
+#ifndef MPOPT_REPAIR_PLACES_H
+#define MPOPT_REPAIR_PLACES_H
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Hazards/FindingList.h"
@@ -40,4 +40,4 @@ FixAction keepAround(const FindingList::Entry &entry,
 
 } // namespace mpopt
 
-#endif // MPOPT_FIX_PLACES_H
+#endif // MPOPT_REPAIR_PLACES_H

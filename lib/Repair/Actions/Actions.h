@@ -1,10 +1,10 @@
 //===- Actions.h - How each kind of fix is applied --------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_LIB_FIX_ACTIONS_ACTIONS_H
-#define MPOPT_LIB_FIX_ACTIONS_ACTIONS_H
+#ifndef MPOPT_LIB_REPAIR_ACTIONS_ACTIONS_H
+#define MPOPT_LIB_REPAIR_ACTIONS_ACTIONS_H
 
-#include "mpopt/Fix/Fix.h"
+#include "mpopt/Repair/Fix.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 
@@ -46,4 +46,4 @@ bool castFirst(Ops ops);
 
 } // namespace mpopt::fixes
 
-#endif // MPOPT_LIB_FIX_ACTIONS_ACTIONS_H
+#endif // MPOPT_LIB_REPAIR_ACTIONS_ACTIONS_H

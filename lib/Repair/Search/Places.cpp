@@ -1,7 +1,7 @@
 //===- Places.cpp - Where a finding is, and what is around it
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "mpopt/Fix/Places.h"
+#include "mpopt/Repair/Places.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"

@@ -8,8 +8,8 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Fix/Places.h"
 #include "mpopt/Hazards/FindingList.h"
+#include "mpopt/Repair/Places.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_FIX_FIX_H
-#define MPOPT_FIX_FIX_H
+#ifndef MPOPT_REPAIR_FIX_H
+#define MPOPT_REPAIR_FIX_H
 
 #include "mpopt/Hazards/FixAction.h"
 
@@ -77,4 +77,4 @@ FixAction planShift(mlir::Operation *exponential);
 
 } // namespace mpopt
 
-#endif // MPOPT_FIX_FIX_H
+#endif // MPOPT_REPAIR_FIX_H

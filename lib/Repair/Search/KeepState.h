@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_LIB_KEEP_KEEPSTATE_H
-#define MPOPT_LIB_KEEP_KEEPSTATE_H
+#ifndef MPOPT_LIB_REPAIR_SEARCH_KEEPSTATE_H
+#define MPOPT_LIB_REPAIR_SEARCH_KEEPSTATE_H
 
-#include "mpopt/Keep/KeepSearch.h"
+#include "mpopt/Repair/KeepSearch.h"
 
 namespace mpopt {
 
@@ -60,4 +60,4 @@ std::optional<KeepState> tryKept(mlir::ModuleOp module,
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_KEEP_KEEPSTATE_H
+#endif // MPOPT_LIB_REPAIR_SEARCH_KEEPSTATE_H

@@ -5,8 +5,8 @@
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Settings.h"
-#include "mpopt/Fix/Fix.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Repair/Fix.h"
 #include "mpopt/Report/RuleTable.h"
 
 #include <cmath>

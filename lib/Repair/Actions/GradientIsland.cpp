@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Fix/GradientIsland.h"
+#include "mpopt/Repair/GradientIsland.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
@@ -15,7 +15,7 @@
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Fix/Places.h"
+#include "mpopt/Repair/Places.h"
 
 #include "llvm/ADT/DenseSet.h"
 

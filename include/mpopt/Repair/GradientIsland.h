@@ -1,8 +1,8 @@
 //===- GradientIsland.h - Gradients that are kept in FP32 -------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_FIX_GRADIENTISLAND_H
-#define MPOPT_FIX_GRADIENTISLAND_H
+#ifndef MPOPT_REPAIR_GRADIENTISLAND_H
+#define MPOPT_REPAIR_GRADIENTISLAND_H
 
 #include "mpopt/Hazards/FindingList.h"
 
@@ -15,4 +15,4 @@ void fixByIsland(FindingBuilder &finding, mlir::Value gradient);
 
 } // namespace mpopt
 
-#endif // MPOPT_FIX_GRADIENTISLAND_H
+#endif // MPOPT_REPAIR_GRADIENTISLAND_H

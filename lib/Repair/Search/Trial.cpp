@@ -1,7 +1,7 @@
 //===- Trial.cpp - What the analysis finds with a fix applied
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "mpopt/Fix/Trial.h"
+#include "mpopt/Repair/Trial.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"

@@ -1,8 +1,8 @@
 //===- Scaling.h - Powers of two against an edge ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_FIX_SCALING_H
-#define MPOPT_FIX_SCALING_H
+#ifndef MPOPT_REPAIR_SCALING_H
+#define MPOPT_REPAIR_SCALING_H
 
 #include "mpopt/Hazards/OverflowSites.h"
 
@@ -27,4 +27,4 @@ void fixConstantByScaling(FindingBuilder &finding, mlir::Operation *constant,
 
 } // namespace mpopt
 
-#endif // MPOPT_FIX_SCALING_H
+#endif // MPOPT_REPAIR_SCALING_H

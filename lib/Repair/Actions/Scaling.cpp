@@ -1,8 +1,8 @@
 //===- Scaling.cpp - Powers of two against an edge
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "mpopt/Fix/Scaling.h"
-#include "mpopt/Fix/Fix.h"
+#include "mpopt/Repair/Scaling.h"
+#include "mpopt/Repair/Fix.h"
 
 #include "mpopt/Dialect/TypeSupport.h"
 

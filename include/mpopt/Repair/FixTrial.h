@@ -11,10 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_FIX_FIXTRIAL_H
-#define MPOPT_FIX_FIXTRIAL_H
+#ifndef MPOPT_REPAIR_FIXTRIAL_H
+#define MPOPT_REPAIR_FIXTRIAL_H
 
-#include "mpopt/Fix/Trial.h"
+#include "mpopt/Repair/Trial.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Error.h"
@@ -36,4 +36,4 @@ llvm::Expected<KeepPlan> tryFixes(mlir::ModuleOp module,
 
 } // namespace mpopt
 
-#endif // MPOPT_FIX_FIXTRIAL_H
+#endif // MPOPT_REPAIR_FIXTRIAL_H

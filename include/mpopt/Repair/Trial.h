@@ -1,11 +1,11 @@
 //===- Trial.h - Findings of a model with a fix applied ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_FIX_TRIAL_H
-#define MPOPT_FIX_TRIAL_H
+#ifndef MPOPT_REPAIR_TRIAL_H
+#define MPOPT_REPAIR_TRIAL_H
 
-#include "mpopt/Fix/Fix.h"
-#include "mpopt/Fix/Places.h"
+#include "mpopt/Repair/Fix.h"
+#include "mpopt/Repair/Places.h"
 
 #include "mpopt/Ranges/Analysis/ChangedModule.h"
 
@@ -101,4 +101,4 @@ private:
 
 } // namespace mpopt
 
-#endif // MPOPT_FIX_TRIAL_H
+#endif // MPOPT_REPAIR_TRIAL_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_LIB_KEEP_NODES_H
-#define MPOPT_LIB_KEEP_NODES_H
+#ifndef MPOPT_LIB_REPAIR_SEARCH_NODES_H
+#define MPOPT_LIB_REPAIR_SEARCH_NODES_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -46,4 +46,4 @@ private:
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_KEEP_NODES_H
+#endif // MPOPT_LIB_REPAIR_SEARCH_NODES_H

@@ -1,10 +1,10 @@
 //===- Judgement.h - What the trials say of each fix -----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_LIB_FIX_SEARCH_JUDGEMENT_H
-#define MPOPT_LIB_FIX_SEARCH_JUDGEMENT_H
+#ifndef MPOPT_LIB_REPAIR_SEARCH_JUDGEMENT_H
+#define MPOPT_LIB_REPAIR_SEARCH_JUDGEMENT_H
 
-#include "mpopt/Fix/FixTrial.h"
+#include "mpopt/Repair/FixTrial.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -81,4 +81,4 @@ void tryDeclarations(Judgement &judgement, Certainty least);
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_FIX_SEARCH_JUDGEMENT_H
+#endif // MPOPT_LIB_REPAIR_SEARCH_JUDGEMENT_H

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Keep/KeepSearch.h"
+#include "mpopt/Repair/KeepSearch.h"
 
 #include "KeepState.h"
 #include "Nodes.h"
