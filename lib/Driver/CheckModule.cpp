@@ -22,8 +22,7 @@
 #include "mpopt/Hazards/ParameterUpdates.h"
 #include "mpopt/Hazards/Proved.h"
 #include "mpopt/Hazards/SafeInput.h"
-#include "mpopt/Repair/FixTrial.h"
-#include "mpopt/Repair/KeepSearch.h"
+#include "mpopt/Repair/Repair.h"
 #include "passes/rules/RuleSequence.h"
 #include "passes/transforms/Passes.h"
 
@@ -66,7 +65,7 @@ static LogicalResult transform(const Options &options, ModuleOp module) {
 
 /// The plan by ops of the model, one of which may have become several.
 static std::vector<KeptOpRef>
-describePlan(ModuleOp module, const KeepPlan &plan,
+describePlan(ModuleOp module, const CastPlan &plan,
              llvm::ArrayRef<FindingList::Entry> entries) {
   llvm::MapVector<std::pair<std::string, std::string>, KeptOpRef,
                   std::map<std::pair<std::string, std::string>, unsigned>>
@@ -78,7 +77,7 @@ describePlan(ModuleOp module, const KeepPlan &plan,
     OpRef name = getOpRef(op);
     KeptOpRef &entry = byName[{name.scope, name.name}];
     entry.op = std::move(name);
-    for (size_t reason : kept->second)
+    for (size_t reason : kept->second.reasons)
       if (const std::string &print = entries[reason].finding.fingerprint;
           !llvm::is_contained(entry.why, print))
         entry.why.push_back(print);
@@ -115,7 +114,7 @@ public:
   void findScales();
   /// The list of `--keep-fp32`, if it is wanted.
   void findKeepList();
-  llvm::Error tryFixes();
+  void tryFixes();
   void forgetStep();
   /// The estimates of a training step.
   TrainingReport describeStep();
@@ -202,28 +201,28 @@ void ModuleCheck::findKeepList() {
   if (options.keepFile.empty() || !effects)
     return;
   RuleSequence rules(all);
-  auto judge = [&](ModuleOp judged, const ChangedModule &change) {
+  auto judge = [&](ModuleOp judged, const ChangedModule *change) {
     ModuleAnalysisManager own(judged, /*passInstrumentor=*/nullptr);
     AnalysisManager known = own;
-    reuseRanges(known, ranges(), change, howToTry());
+    reuseRanges(known, ranges(), *change, howToTry());
     std::vector<FindingList::Entry> found = findIn(rules, judged, known);
     // Other rules count for what the list does: it must not move a hazard to
     // where nobody looks.
     llvm::erase_if(found, [&](const FindingList::Entry &entry) {
-      return !change.changed.contains(entry.op) &&
+      return !change->changed.contains(entry.op) &&
              !llvm::is_contained(selected, findRule(entry.finding.rule));
     });
     OutputEffects its(judged, known, found);
     mpopt::judgeByEffect(judged, its, found);
     return Verdict{std::move(found), std::move(its)};
   };
-  Verdict verdict{std::move(entries), std::move(*effects)};
+  Verdict verdict{std::move(entries), std::move(effects)};
   KeepList list = mpopt::findKeepList(
       module, verdict,
       {ranges(), options.minCertainty, findEffectRule(selected) != nullptr},
       judge);
   entries = std::move(verdict.entries);
-  effects.emplace(std::move(verdict.effects));
+  effects = std::move(verdict.effects);
   result.keep = describePlan(module, list.plan, entries);
   result.keepLeaves = list.left;
 }
@@ -248,30 +247,27 @@ void ModuleCheck::forgetStep() {
   analyses.invalidate(kept);
 }
 
-llvm::Error ModuleCheck::tryFixes() {
+void ModuleCheck::tryFixes() {
   if (llvm::all_of(entries, [](const FindingList::Entry &entry) {
         return entry.finding.fixes.empty();
       }))
-    return llvm::Error::success();
+    return;
   RuleSequence rules(all);
   auto findAll = [&](ModuleOp judged, const ChangedModule *change) {
     if (!change) {
       forgetStep();
-      return findIn(rules, judged, analyses);
+      return Verdict{findIn(rules, judged, analyses)};
     }
     ModuleAnalysisManager own(judged, /*passInstrumentor=*/nullptr);
     reuseRanges(own, ranges(), *change, howToTry());
-    return findIn(rules, judged, own);
+    return Verdict{findIn(rules, judged, own)};
   };
   bool complete = selected.size() == all.size();
-  llvm::Expected<KeepPlan> plan =
+  CastPlan plan =
       mpopt::tryFixes(module, entries, getLeast(), complete, findAll);
   forgetStep();
-  if (!plan)
-    return plan.takeError();
   if (options.keepFile.empty())
-    result.keep = describePlan(module, *plan, entries);
-  return llvm::Error::success();
+    result.keep = describePlan(module, plan, entries);
 }
 
 TrainingReport ModuleCheck::describeStep() {
@@ -364,8 +360,7 @@ llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
     check.observeRanges(observe);
   check.findScales();
   check.findKeepList();
-  if (llvm::Error error = check.tryFixes())
-    return error;
+  check.tryFixes();
   CheckedModule result = check.takeResult();
   if (!step)
     return result;
@@ -376,8 +371,7 @@ llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
   whole.runRules();
   whole.takeFindings();
   whole.observeRanges(observe);
-  if (llvm::Error error = whole.tryFixes())
-    return error;
+  whole.tryFixes();
   CheckedModule trained = whole.takeResult();
   addTraining(result, std::move(trained), step->takeResult(),
               whole.describeStep());

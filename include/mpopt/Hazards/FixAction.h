@@ -82,7 +82,7 @@ struct FixAction {
     /// ops between only move elements.
     CastFirst,
 
-    // A change of the declared step, of no op (Trial::runDeclared).
+    // A change of the declared step, of no op (Trials::runDeclared).
 
     /// The training step is the one that `step` declares (kTrainingStepAttr).
     DeclareStep

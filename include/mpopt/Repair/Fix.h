@@ -20,19 +20,6 @@
 
 namespace mpopt {
 
-struct KeptOp {
-  mlir::Operation *op;
-  /// Operands to keep in f32; empty: all.
-  llvm::SmallVector<unsigned, 1> operands;
-};
-
-/// Makes `ops`, of a module to which a precision was applied, compute in f32.
-/// They read their operands from before inserted casts where there are any, and
-/// their results are cast back for other ops. An op whose dtype is an attribute
-/// of its own stays as it is. Failure is reported.
-llvm::LogicalResult keepInFp32(mlir::ModuleOp module,
-                               llvm::ArrayRef<KeptOp> ops);
-
 /// Ops that a fix took out of a module. They live as long as this object, since
 /// places of findings refer to them.
 class RetiredOps {

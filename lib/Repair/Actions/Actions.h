@@ -18,9 +18,10 @@ using Ops = llvm::ArrayRef<mlir::Operation *>;
 mlir::Value makeNumber(mlir::OpBuilder &builder, mlir::Location location,
                        mlir::Type element, double number);
 
-/// `value` as `element`: itself, or a cast of the model's own.
+/// `value` as `element`: itself, or a cast.
 mlir::Value castTo(mlir::OpBuilder &builder, mlir::Value value,
-                   mlir::Type element);
+                   mlir::Type element,
+                   mp::CastOrigin origin = mp::CastOrigin::Model);
 
 /// Rewrites each element of a float constant. False if there are too many.
 bool rewriteConstant(mlir::Operation *op,

@@ -106,12 +106,13 @@ static bool scaleFirst(Operation *product, Operation *scale) {
   return true;
 }
 
-Value fixes::castTo(OpBuilder &builder, Value value, Type element) {
+Value fixes::castTo(OpBuilder &builder, Value value, Type element,
+                    CastOrigin origin) {
   if (getElementType(value) == element)
     return value;
   return CastOp::create(builder, value.getLoc(),
                         withElementType(value.getType(), element), value,
-                        CastOrigin::Model, /*saturate=*/false,
+                        origin, /*saturate=*/false,
                         /*round_mode=*/StringAttr())
       .getResult();
 }

@@ -29,16 +29,6 @@ using namespace mpopt::mp;
 static bool is16Bits(Type type) { return isa<Float16Type, BFloat16Type>(type); }
 static bool is32Bits(Type type) { return isa<Float32Type, Float64Type>(type); }
 
-static Value insertCast(OpBuilder &builder, Value value, Type element,
-                        CastOrigin origin) {
-  if (getElementType(value) == element)
-    return value;
-  return CastOp::create(builder, value.getLoc(),
-                        withElementType(value.getType(), element), value,
-                        origin, /*saturate=*/false, /*round_mode=*/StringAttr())
-      .getResult();
-}
-
 //===----------------------------------------------------------------------===//
 // Types that follow from a changed one
 //===----------------------------------------------------------------------===//
@@ -119,9 +109,8 @@ void Retyper::setOperands(Operation *op) {
     return;
   OpBuilder builder(op);
   for (OpOperand *operand : floats)
-    operand->set(
-        insertCast(builder, operand->get(), wanted,
-                   listed ? CastOrigin::Policy : CastOrigin::Promotion));
+    operand->set(castTo(builder, operand->get(), wanted,
+                        listed ? CastOrigin::Policy : CastOrigin::Promotion));
 }
 
 /// A file's result types stay as it declares them; under another precision they
@@ -140,8 +129,7 @@ bool Retyper::end(Operation *terminator) {
   for (auto [operand, type] :
        llvm::zip(terminator->getOpOperands(), function.getResultTypes()))
     if (auto element = dyn_cast<FloatType>(getElementTypeOrSelf(type)))
-      operand.set(
-          insertCast(builder, operand.get(), element, CastOrigin::Policy));
+      operand.set(castTo(builder, operand.get(), element, CastOrigin::Policy));
   return true;
 }
 
@@ -208,7 +196,7 @@ bool fixes::widenExplicitly(Operation *op) {
     Value value = peel(operand.get(), Peel::PromotionCasts);
     if (!isGoverned(operand) || !is16Bits(getElementType(value)))
       continue;
-    operand.set(insertCast(builder, value, wide, CastOrigin::Model));
+    operand.set(castTo(builder, value, wide));
     any = true;
   }
   return any;
@@ -225,7 +213,7 @@ bool fixes::narrowExplicitly(Operation *op, unsigned narrow) {
     Value value = peel(operand.get(), Peel::PromotionCasts);
     if (precision.isPrecisionOperand(operand.getOperandNumber()) &&
         is32Bits(getElementType(value)))
-      operand.set(insertCast(builder, value, type, CastOrigin::Model));
+      operand.set(castTo(builder, value, type));
   }
   Retyper retyper(op);
   retyper.add(op);
@@ -262,7 +250,7 @@ bool fixes::castFirst(Ops ops) {
         getElementType(narrowing.getInput()) == wide)
       operand.set(narrowing.getInput());
     else
-      operand.set(insertCast(builder, value, wide, CastOrigin::Model));
+      operand.set(castTo(builder, value, wide));
   }
   ShapeFacts facts;
   for (auto [index, next] : llvm::enumerate(ops.drop_back())) {
@@ -276,7 +264,7 @@ bool fixes::castFirst(Ops ops) {
                      [&](Operation *user) { return user == onward; }))
       continue;
     builder.setInsertionPointAfter(next);
-    Value stored = insertCast(builder, result, before, CastOrigin::Model);
+    Value stored = castTo(builder, result, before);
     result.replaceUsesWithIf(stored, [&](OpOperand &use) {
       return use.getOwner() != onward &&
              use.getOwner() != stored.getDefiningOp();

@@ -7,6 +7,7 @@
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/FindingList.h"
 #include "mpopt/Repair/Places.h"
@@ -30,7 +31,8 @@ Nodes::Nodes(ModuleOp module) {
     if (isInserted(op) || isa<mp::ConstantOp>(op) || !canBeKept(op))
       return;
     Node node = Node(members.size());
-    if (!getNodeName(op).empty()) {
+    // A rule names the ops of the backward graph that it means.
+    if (!getNodeName(op).empty() && !op->hasAttr(kBackwardAttr)) {
       OpRef name = getOpRef(op);
       node = byName.try_emplace({name.scope, name.name}, node).first->second;
     }
@@ -49,7 +51,14 @@ bool Nodes::add(Operation *op, NodeSet &nodes) const {
   return true;
 }
 
-SmallVector<Node, 4> Nodes::holding(Value value) const {
+ArrayRef<Node> Nodes::nodesOf(Value value) {
+  auto [entry, isNew] = known.try_emplace(value);
+  if (isNew)
+    entry->second = findNodes(value);
+  return entry->second;
+}
+
+SmallVector<Node, 4> Nodes::findNodes(Value value) const {
   NodeSet nodes;
   Value source = peel(value, Peel::InsertedCasts);
   auto argument = dyn_cast<BlockArgument>(source);

@@ -34,14 +34,17 @@ public:
   bool add(mlir::Operation *op, NodeSet &nodes) const;
   /// The nodes that have to be kept, all of them, so that a value is not
   /// rounded where it is stored; none if no list does that.
-  llvm::SmallVector<Node, 4> holding(mlir::Value value) const;
+  llvm::ArrayRef<Node> nodesOf(mlir::Value value);
   /// The types of a node and of those around it. Repeated layers have many of
   /// one kind.
   std::string kindOf(Node node) const;
 
 private:
+  llvm::SmallVector<Node, 4> findNodes(mlir::Value value) const;
+
   std::vector<llvm::SmallVector<mlir::Operation *, 1>> members;
   llvm::DenseMap<mlir::Operation *, Node> nodeOf;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<Node, 4>> known;
 };
 
 } // namespace mpopt

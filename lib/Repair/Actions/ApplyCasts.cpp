@@ -1,4 +1,4 @@
-//===- KeepFp32.cpp - Ops that stay in FP32
+//===- ApplyCasts.cpp - Islands of a wider type
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // As converters treat the nodes of a block list, whatever precision the module
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Repair/Fix.h"
+#include "mpopt/Repair/CastPlan.h"
 
 #include "mpopt/Dialect/Casts.h"
 
@@ -24,23 +24,24 @@ using namespace mpopt::mp;
 namespace {
 class Islands {
 public:
-  Islands(ModuleOp module, ArrayRef<KeptOp> ops);
+  Islands(ModuleOp module, const CastPlan &plan,
+          function_ref<Operation *(Operation *)> find);
 
   LogicalResult run();
 
 private:
-  LogicalResult keep(Operation *op);
-  void keepCast(CastOp cast);
-  Value widen(Value value);
+  LogicalResult keep(Operation *op, const OpCasts &casts);
+  void keepCast(CastOp cast, Type wanted);
+  Value widen(Value value, FloatType wanted);
   bool isStoredNarrowly(Value value) const;
   void narrow(Value result, Type before);
 
   ModuleOp module;
-  llvm::DenseSet<Operation *> kept;
-  llvm::DenseMap<Operation *, ArrayRef<unsigned>> operands;
-  /// A value in the dtype that it had, to the same in f32.
+  /// Null for casts that follow from others.
+  llvm::DenseMap<Operation *, const OpCasts *> kept;
+  /// A value in the dtype that it had, to the same in the wider one.
   llvm::DenseMap<Value, Value> wide;
-  CastInserter casts;
+  CastInserter inserter;
   /// True if kept results are returned in f32: the file does not fix the types
   /// that it returns.
   bool returnsWide;
@@ -51,12 +52,11 @@ private:
 };
 } // namespace
 
-Islands::Islands(ModuleOp module, ArrayRef<KeptOp> ops) : module(module) {
-  for (const KeptOp &op : ops) {
-    kept.insert(op.op);
-    if (!op.operands.empty())
-      operands[op.op] = op.operands;
-  }
+Islands::Islands(ModuleOp module, const CastPlan &plan,
+                 function_ref<Operation *(Operation *)> find)
+    : module(module) {
+  for (const auto &[op, casts] : plan)
+    kept[find(op)] = &casts;
   auto precision = module->getAttrOfType<StringAttr>("mp.precision");
   returnsWide = precision && precision.getValue() != "as-is";
   if (auto low = module->getAttrOfType<TypeAttr>(kLowTypeAttr);
@@ -81,18 +81,18 @@ bool Islands::isStoredNarrowly(Value value) const {
          isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
 }
 
-Value Islands::widen(Value value) {
-  if (Value known = wide.lookup(value))
+Value Islands::widen(Value value, FloatType wanted) {
+  Value known = wide.lookup(value);
+  if (known && getElementType(known) == wanted)
     return known;
   if (isStoredNarrowly(value)) {
     // The interface is the converter's own: as a result that is kept.
     Type before = getElementType(value);
-    value.setType(
-        withElementType(value.getType(), Float32Type::get(value.getContext())));
+    value.setType(withElementType(value.getType(), wanted));
     narrow(value, before);
     return value;
   }
-  if (!isLowPrecision(getElementType(value))) {
+  if (cast<FloatType>(getElementType(value)).getWidth() >= wanted.getWidth()) {
     // Widened by the precision already: perhaps after it had been narrowed.
     auto cast = value.getDefiningOp<CastOp>();
     Value known = cast && cast.getOrigin() != CastOrigin::Model
@@ -101,10 +101,9 @@ Value Islands::widen(Value value) {
     return known && known.getType() == value.getType() ? known : value;
   }
   if (CastOp cast = getNarrowing(value))
-    if (getElementType(cast.getInput()).isF32())
+    if (getElementType(cast.getInput()) == wanted)
       return cast.getInput();
-  return casts.get(value, Float32Type::get(value.getContext()),
-                   CastOrigin::Policy);
+  return inserter.get(value, wanted, CastOrigin::Policy);
 }
 
 /// Gives the readers of `result` that are not kept what they had; but casts of
@@ -116,7 +115,7 @@ void Islands::narrow(Value result, Type before) {
         cast && cast->hasAttr(kBackwardAttr) &&
         cast.getOrigin() != CastOrigin::Model &&
         cast.getType() == result.getType())
-      kept.insert(cast);
+      kept.try_emplace(cast, nullptr);
   auto isKept = [&](OpOperand &use) { return kept.contains(use.getOwner()); };
   auto isReturn = [&](OpOperand &use) {
     Operation *owner = use.getOwner();
@@ -127,7 +126,7 @@ void Islands::narrow(Value result, Type before) {
         return isReturn(use) || isKept(use);
       }))
     return;
-  Value stored = casts.get(result, before, CastOrigin::Policy);
+  Value stored = inserter.get(result, before, CastOrigin::Policy);
   wide[stored] = result;
   result.replaceUsesWithIf(stored, [&](OpOperand &use) {
     return use.getOwner() != stored.getDefiningOp() && !isReturn(use) &&
@@ -136,36 +135,35 @@ void Islands::narrow(Value result, Type before) {
 }
 
 /// A cast that the model has itself.
-void Islands::keepCast(CastOp cast) {
+void Islands::keepCast(CastOp cast, Type wanted) {
   Value input = cast.getInput(), result = cast.getResult();
   Type from = getElementType(input), to = getElementType(result);
   if (!isLowPrecision(to) || isLowPrecision(from) || isUnknown(from))
     return;
-  if (from.isF32()) {
+  if (from == wanted) {
     // Kept readers read the cast's input.
     wide[result] = input;
     return;
   }
   // Integers that 16 bits do not hold.
-  result.setType(
-      getTensorType(getShape(result), Float32Type::get(cast.getContext())));
+  result.setType(getTensorType(getShape(result), wanted));
   cast->setAttr("mp.kept", UnitAttr::get(cast.getContext()));
   narrow(result, to);
 }
 
-LogicalResult Islands::keep(Operation *op) {
+LogicalResult Islands::keep(Operation *op, const OpCasts &casts) {
   if (auto cast = dyn_cast<CastOp>(op))
-    return keepCast(cast), success();
+    return keepCast(cast, casts.type), success();
   auto precision = dyn_cast<PrecisionOpInterface>(op);
   if (!precision || op->getNumRegions() ||
       op->hasTrait<OpTrait::IsTerminator>())
     return success();
-  ArrayRef<unsigned> only = operands.lookup(op);
+  ArrayRef<unsigned> only = casts.operands;
   for (OpOperand &operand : op->getOpOperands())
     if ((only.empty() ||
          llvm::is_contained(only, operand.getOperandNumber())) &&
         isa<FloatType>(getElementType(operand.get())))
-      operand.set(widen(operand.get()));
+      operand.set(widen(operand.get(), casts.type));
   SmallVector<Type> before = llvm::map_to_vector(
       op->getResults(), [](Value result) { return getElementType(result); });
   if (failed(inferTypes(op, facts)))
@@ -185,9 +183,9 @@ LogicalResult Islands::run() {
       order.push_back(op);
   });
   for (Operation *op : order)
-    if (failed(keep(op)))
+    if (failed(keep(op, *kept.lookup(op))))
       return failure();
-  casts.eraseUnused();
+  inserter.eraseUnused();
   for (auto function : module.getOps<FunctionOpInterface>())
     if (!function.isExternal())
       function.setType(
@@ -199,6 +197,7 @@ LogicalResult Islands::run() {
   return success();
 }
 
-LogicalResult mpopt::keepInFp32(ModuleOp module, ArrayRef<KeptOp> ops) {
-  return Islands(module, ops).run();
+LogicalResult mpopt::applyCasts(ModuleOp module, const CastPlan &plan,
+                                function_ref<Operation *(Operation *)> find) {
+  return Islands(module, plan, find).run();
 }

@@ -1,0 +1,216 @@
+//===- CastShrink.cpp - The list of nodes, as short as it can be
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "CastSearch.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Hazards/RangeSupport.h"
+#include "mpopt/Report/RuleTable.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Runs in which the list may grow, of those that are allowed in all: the least
+/// number of runs leaves a few to shrink it.
+static constexpr unsigned kMostGrowth = 12;
+/// Estimates of magnitudes are mostly within this factor (docs/keep.md).
+static constexpr double kNear = 2;
+/// A set of roundings is not tried where their squared errors are this factor
+/// too large: twice the error, the factor within which estimates mostly are.
+static constexpr double kSure = 4;
+
+//===----------------------------------------------------------------------===//
+// A margin
+//===----------------------------------------------------------------------===//
+
+/// True if the value's largest magnitude is expected within a factor of the
+/// largest number that its format has.
+static bool isNear(Value value, const RangeAnalysis &ranges, double factor) {
+  const FloatFormat *format = getFloatFormat(getElementType(value));
+  return format &&
+         likelyMagnitude(ranges.preRounding(value)).value_or(0) >=
+             format->maxFinite / factor;
+}
+
+/// The kept nodes of which a result overflows, as it is now, and why they are
+/// kept.
+llvm::MapVector<Node, CastSearch::Reasons>
+CastSearch::findOverflowing(const TrialResult &before) {
+  llvm::MapVector<Node, Reasons> found;
+  for (const Violation &violation : before.violations) {
+    NodeSet node;
+    if (policy.counts(violation) &&
+        violation.place.first == StringRef(toString(Hazard::Overflow)) &&
+        violation.op && nodes.add(violation.op, node) &&
+        kept.contains(node.front()))
+      found[node.front()].insert_range(reasonsFor(violation));
+  }
+  return found;
+}
+
+/// Layers repeat: where some overflow by their estimates, those that come near
+/// do it in another run. So do squares that a sum adds up which overflows: they
+/// are a factor off where what is squared is by its root.
+void CastSearch::growToMargin(const TrialResult &before,
+                              const RangeAnalysis &ranges) {
+  llvm::MapVector<Node, Reasons> overflowing =
+      findOverflowing(before);
+  if (overflowing.empty() || runsLeft == 0)
+    return;
+  std::map<std::string, Reasons> kinds;
+  for (auto &[node, why] : overflowing)
+    kinds[nodes.kindOf(node)].insert_range(why);
+  Kept smaller = kept;
+  NodeSet margin;
+  auto pin = [&](Operation *op, double factor,
+                 const Reasons &why) {
+    NodeSet added;
+    for (Value result : op->getResults())
+      if (isNear(result, ranges, factor))
+        added.insert_range(nodes.nodesOf(result));
+    added.remove_if([&](Node node) { return smaller.contains(node); });
+    keep(added, why);
+    margin.insert_range(added);
+  };
+  for (auto &[node, why] : overflowing)
+    for (Operation *op : nodes.opsOf(node))
+      for (Value operand : op->getOperands())
+        if (Operation *maker = getMaker(operand, Peel::InsertedCasts))
+          pin(maker, kNear * kNear, why);
+  for (Node node = 0; node < nodes.size(); ++node)
+    if (auto why = kinds.find(nodes.kindOf(node)); why != kinds.end())
+      for (Operation *op : nodes.opsOf(node))
+        pin(op, kNear, why->second);
+  if (margin.empty())
+    return;
+  std::optional<TrialResult> state = tryNodes(kept);
+  if (state && policy.isAsGood(*state, now)) {
+    now = std::move(*state);
+    pinned.insert_range(margin);
+    return;
+  }
+  kept = std::move(smaller);
+}
+
+//===----------------------------------------------------------------------===//
+// Fewer nodes
+//===----------------------------------------------------------------------===//
+
+/// False if the roundings that come back are far too many to try.
+bool CastSearch::mayGo(const Kept &without) {
+  if (!policy.byErrors())
+    return true;
+  for (auto [index, output] : llvm::enumerate(learned)) {
+    double held = now.outputs[index].error;
+    if (!std::isfinite(held))
+      continue;
+    llvm::SmallDenseMap<Value, double> back;
+    for (auto [value, square] : output.squares) {
+      ArrayRef<Node> needed = nodes.nodesOf(value);
+      auto isIn = [&](const Kept &set) {
+        return !needed.empty() && llvm::all_of(needed, [&](Node node) {
+          return set.contains(node);
+        });
+      };
+      if (isIn(kept) && !isIn(without))
+        back[value] = square;
+    }
+    // The largest sum makes the error: each by itself has to stay small.
+    for (const OutputEffect::Sum &sum : output.sums) {
+      double added = 0;
+      if (sum.values.empty())
+        for (auto [value, square] : back)
+          added += square;
+      for (Value value : sum.values)
+        added += back.lookup(value);
+      if (held * held + added * sum.factor / kSure >
+          std::pow(std::max(policy.limit(index), held), 2))
+        return false;
+    }
+  }
+  return true;
+}
+
+/// Lets nodes go, all or (`split`) those that can. True if all are gone.
+bool CastSearch::shrinkBy(ArrayRef<Node> gone, bool split) {
+  if (runsLeft == 0)
+    return false;
+  Kept without = kept;
+  for (Node node : gone)
+    without.erase(node);
+  std::vector<Node> order(without.begin(), without.end());
+  llvm::sort(order);
+  if (rejected.insert(std::move(order)).second && mayGo(without))
+    if (std::optional<TrialResult> state = tryNodes(without);
+        state && policy.isAsGood(*state, now)) {
+      kept = std::move(without);
+      now = std::move(*state);
+      return true;
+    }
+  if (!split || gone.size() == 1)
+    return false;
+  bool first = shrinkBy(gone.take_front(gone.size() / 2), true);
+  bool second = shrinkBy(gone.drop_front(gone.size() / 2), true);
+  return first && second;
+}
+
+/// Layers repeat: what one does without, the others mostly do, too. From the
+/// end to the front, then back, so that islands are peeled from both sides.
+void CastSearch::shrink() {
+  for (bool split : {false, true}) {
+    for (bool backward : {true, false}) {
+      llvm::MapVector<StringRef, SmallVector<Node>> kinds;
+      SmallVector<Node> order;
+      llvm::copy_if(kept, std::back_inserter(order),
+                    [&](Node node) { return !pinned.contains(node); });
+      llvm::sort(order);
+      if (backward)
+        std::reverse(order.begin(), order.end());
+      std::vector<std::string> texts;
+      texts.reserve(order.size());
+      for (Node node : order)
+        kinds[texts.emplace_back(nodes.kindOf(node))].push_back(node);
+      for (auto &[kind, ofKind] : kinds)
+        shrinkBy(ofKind, split && ofKind.size() > 1);
+      if (split)
+        break;
+    }
+  }
+}
+
+KeepList CastSearch::findList(const Verdict &verdict, const TrialResult &before,
+                              const RangeAnalysis &ranges) {
+  effects = &*verdict.effects;
+  now = before;
+  learned.resize(before.outputs.size());
+  learnFrom(before);
+  for (unsigned growth = 0; growth < kMostGrowth && !policy.isMet(now);
+       ++growth) {
+    Kept smaller = kept;
+    if (!grow(now))
+      break;
+    std::optional<TrialResult> result = tryNodes(kept);
+    if (!result) {
+      kept = std::move(smaller);
+      break;
+    }
+    now = std::move(*result);
+  }
+  growToMargin(before, ranges);
+  if (!kept.empty())
+    shrink();
+  return {getPlan(), policy.countLeft(now)};
+}
+
+KeepList mpopt::findKeepList(ModuleOp module, const Verdict &verdict,
+                             KeepRequest request, Analyze analyze) {
+  Trials trials(module, verdict.entries, analyze);
+  TrialResult before = trials.describe(verdict);
+  AcceptancePolicy policy(request.least);
+  if (request.byErrors)
+    policy = AcceptancePolicy(request.least, module, before);
+  return CastSearch(module, verdict.entries, trials, policy)
+      .findList(verdict, before, request.ranges);
+}
