@@ -155,22 +155,9 @@ Value RetiredOps::getReplaced(Value value) const {
 // All kinds
 //===----------------------------------------------------------------------===//
 
-static bool limit(Ops ops, double most) {
-  return llvm::all_of(ops, [&](Operation *op) {
-    return rewriteConstant(op, [&](double number) {
-      return std::isnan(number) ? number : std::clamp(number, -most, most);
-    });
-  });
-}
-
-static bool raise(Ops ops, double least) {
-  return llvm::all_of(ops, [&](Operation *op) {
-    return rewriteConstant(op, [&](double number) {
-      return number != 0 && std::fabs(number) < least
-                 ? std::copysign(least, number)
-                 : number;
-    });
-  });
+static bool rewriteAll(Ops ops, function_ref<double(double)> change) {
+  return llvm::all_of(
+      ops, [&](Operation *op) { return rewriteConstant(op, change); });
 }
 
 bool mpopt::applyFix(const FixAction &action,
@@ -190,9 +177,15 @@ bool mpopt::applyFix(const FixAction &action,
   case Kind::DeclareStep:
     return false;
   case Kind::LimitConstant:
-    return limit(ops, action.number);
+    return rewriteAll(ops, [most = action.number](double number) {
+      return std::isnan(number) ? number : std::clamp(number, -most, most);
+    });
   case Kind::RaiseConstant:
-    return raise(ops, action.number);
+    return rewriteAll(ops, [least = action.number](double number) {
+      return number != 0 && std::fabs(number) < least
+                 ? std::copysign(least, number)
+                 : number;
+    });
   case Kind::ClampOperand:
     return clamp(ops.front(), action.operands.front(), action.number,
                  action.upper);

@@ -175,46 +175,43 @@ bool fixes::skipCast(Operation *op) {
   return true;
 }
 
-bool fixes::widenExplicitly(Operation *op) {
-  auto precision = dyn_cast<PrecisionOpInterface>(op);
-  if (!precision)
-    return false;
-  auto isGoverned = [&](OpOperand &operand) {
-    return precision.isPrecisionOperand(operand.getOperandNumber());
-  };
-  Type wide;
-  for (OpOperand &operand : op->getOpOperands()) {
-    Type type = getElementType(peel(operand.get(), Peel::PromotionCasts));
-    if (isGoverned(operand) && is32Bits(type))
-      wide = wide ? promoteElementTypes(wide, type) : type;
-  }
-  if (!wide)
-    return false;
+/// Gives the operands that a promotion governs, and whose type before it is one
+/// of `from`, explicit casts. False if there is none.
+static bool castExplicitly(Operation *op, bool (*from)(Type), Type to) {
+  auto precision = cast<PrecisionOpInterface>(op);
   OpBuilder builder(op);
   bool any = false;
   for (OpOperand &operand : op->getOpOperands()) {
     Value value = peel(operand.get(), Peel::PromotionCasts);
-    if (!isGoverned(operand) || !is16Bits(getElementType(value)))
+    if (!precision.isPrecisionOperand(operand.getOperandNumber()) ||
+        !from(getElementType(value)))
       continue;
-    operand.set(castTo(builder, value, wide));
+    operand.set(castTo(builder, value, to));
     any = true;
   }
   return any;
 }
 
-bool fixes::narrowExplicitly(Operation *op, unsigned narrow) {
+bool fixes::widenExplicitly(Operation *op) {
   auto precision = dyn_cast<PrecisionOpInterface>(op);
+  if (!precision)
+    return false;
+  Type wide;
+  for (OpOperand &operand : op->getOpOperands()) {
+    Type type = getElementType(peel(operand.get(), Peel::PromotionCasts));
+    if (precision.isPrecisionOperand(operand.getOperandNumber()) &&
+        is32Bits(type))
+      wide = wide ? promoteElementTypes(wide, type) : type;
+  }
+  return wide && castExplicitly(op, is16Bits, wide);
+}
+
+bool fixes::narrowExplicitly(Operation *op, unsigned narrow) {
   Type type =
       getElementType(peel(op->getOperand(narrow), Peel::PromotionCasts));
-  if (!precision || !is16Bits(type))
+  if (!isa<PrecisionOpInterface>(op) || !is16Bits(type))
     return false;
-  OpBuilder builder(op);
-  for (OpOperand &operand : op->getOpOperands()) {
-    Value value = peel(operand.get(), Peel::PromotionCasts);
-    if (precision.isPrecisionOperand(operand.getOperandNumber()) &&
-        is32Bits(getElementType(value)))
-      operand.set(castTo(builder, value, type));
-  }
+  castExplicitly(op, is32Bits, type);
   Retyper retyper(op);
   retyper.add(op);
   return retyper.run();

@@ -125,6 +125,16 @@ bool fixes::takeLossOfLogits(Ops ops, RetiredOps &retired) {
 // Exponentials
 //===----------------------------------------------------------------------===//
 
+/// `shape` with 1 along the axes of a reduction; without any, along all.
+static Shape keepDims(Shape shape, std::optional<ArrayRef<int64_t>> axes) {
+  if (!axes || axes->empty())
+    return Shape(shape.size(), 1);
+  for (int64_t axis : *axes)
+    if (std::optional<int64_t> normal = normalizeAxis(axis, shape.size()))
+      shape[*normal] = 1;
+  return shape;
+}
+
 /// Readers of `value` that are no casts.
 static SmallVector<Operation *> getReaders(Value value) {
   SmallVector<Operation *> readers;
@@ -182,14 +192,7 @@ bool fixes::shiftByMaximum(Ops ops, RetiredOps &retired) {
     return false;
   // The maximum has the sum's dims, and stays as wide as the row for the
   // difference.
-  Shape kept = *shape;
-  if (auto axes = sum.getAxes(); axes && !axes->empty()) {
-    for (int64_t axis : *axes)
-      if (std::optional<int64_t> normal = normalizeAxis(axis, kept.size()))
-        kept[*normal] = 1;
-  } else {
-    kept.assign(kept.size(), 1);
-  }
+  Shape kept = keepDims(*shape, sum.getAxes());
   auto maximum = ReduceMaxOp::create(
       builder, location, RankedTensorType::get(kept, element), z, Value(),
       sum.getAxesAttr(), builder.getBoolAttr(true));
@@ -238,14 +241,7 @@ bool fixes::centreFirst(Ops ops, RetiredOps &retired) {
   OpBuilder builder(mean);
   Location location = mean->getLoc();
   x = castTo(builder, x, element);
-  Shape kept = *shape;
-  if (auto axes = mean.getAxes(); axes && !axes->empty()) {
-    for (int64_t axis : *axes)
-      if (std::optional<int64_t> normal = normalizeAxis(axis, kept.size()))
-        kept[*normal] = 1;
-  } else {
-    kept.assign(kept.size(), 1);
-  }
+  Shape kept = keepDims(*shape, mean.getAxes());
   Value centre = ReduceMeanOp::create(
                      builder, location, RankedTensorType::get(kept, element), x,
                      Value(), mean.getAxesAttr(), builder.getBoolAttr(true))

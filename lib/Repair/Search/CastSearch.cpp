@@ -104,17 +104,19 @@ void CastSearch::learnFrom(const TrialResult &result) {
 // Reasons
 //===----------------------------------------------------------------------===//
 
-bool CastSearch::isKept(Operation *op) const {
+std::optional<Node> CastSearch::findKept(Operation *op) const {
   NodeSet node;
-  return op && nodes.add(op, node) && kept.contains(node.front());
+  if (!op || !nodes.add(op, node) || !kept.contains(node.front()))
+    return std::nullopt;
+  return node.front();
 }
 
-/// The findings that count and are meant.
+/// The findings that count and are meant; all if nothing is said.
 CastSearch::Reasons CastSearch::findReasons(
     function_ref<bool(const FindingList::Entry &)> isMeant) const {
   Reasons found;
   for (auto [index, entry] : llvm::enumerate(entries))
-    if (policy.counts(entry) && isMeant(entry))
+    if (policy.counts(entry) && (!isMeant || isMeant(entry)))
       found.insert(index);
   return found;
 }
@@ -132,12 +134,10 @@ CastSearch::Reasons CastSearch::reasonsFor(const Violation &violation) const {
   if (violation.op)
     llvm::append_range(around, violation.op->getOperands());
   for (Value value : around)
-    if (Operation *maker = getMaker(value, Peel::InsertedCasts)) {
-      NodeSet made;
-      if (nodes.add(maker, made) && kept.contains(made.front()))
-        found.insert_range(reasons.find(made.front())->second);
-    }
-  return found.empty() ? findReasons([](const auto &) { return true; }) : found;
+    if (std::optional<Node> node =
+            findKept(getMaker(value, Peel::InsertedCasts)))
+      found.insert_range(reasons.lookup(*node));
+  return found.empty() ? findReasons() : found;
 }
 
 CastSearch::Reasons CastSearch::reasonsFor(size_t output) const {
@@ -145,7 +145,7 @@ CastSearch::Reasons CastSearch::reasonsFor(size_t output) const {
   Reasons found = findReasons([&](const FindingList::Entry &entry) {
     return entry.finding.effect && entry.finding.effect->output == name;
   });
-  return found.empty() ? findReasons([](const auto &) { return true; }) : found;
+  return found.empty() ? findReasons() : found;
 }
 
 //===----------------------------------------------------------------------===//
@@ -237,7 +237,7 @@ std::optional<TrialResult> CastSearch::growIslands() {
   auto continues = [&](const Violation &violation) {
     return violation.isAboutRange() &&
            violation.certainty >= Certainty::Likely && violation.value() &&
-           isKept(violation.value().getDefiningOp());
+           findKept(violation.value().getDefiningOp());
   };
   for (unsigned run = 1; result && run < kMostIslandRuns; ++run) {
     if (!growByViolations(*result, continues))

@@ -55,9 +55,9 @@ private:
   bool growBySums(const TrialResult &result);
   NodeSet around(const Violation &violation, const Reasons &why);
   bool keep(const NodeSet &nodes, const Reasons &why);
-  bool isKept(mlir::Operation *op) const;
-  Reasons findReasons(
-      llvm::function_ref<bool(const FindingList::Entry &)> isMeant) const;
+  std::optional<Node> findKept(mlir::Operation *op) const;
+  Reasons findReasons(llvm::function_ref<bool(const FindingList::Entry &)>
+                          isMeant = nullptr) const;
   Reasons reasonsFor(const Violation &violation) const;
   Reasons reasonsFor(size_t output) const;
 

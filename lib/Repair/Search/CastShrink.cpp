@@ -29,9 +29,8 @@ static constexpr double kSure = 4;
 /// largest number that its format has.
 static bool isNear(Value value, const RangeAnalysis &ranges, double factor) {
   const FloatFormat *format = getFloatFormat(getElementType(value));
-  return format &&
-         likelyMagnitude(ranges.preRounding(value)).value_or(0) >=
-             format->maxFinite / factor;
+  return format && likelyMagnitude(ranges.preRounding(value)).value_or(0) >=
+                       format->maxFinite / factor;
 }
 
 /// The kept nodes of which a result overflows, as it is now, and why they are
@@ -39,14 +38,11 @@ static bool isNear(Value value, const RangeAnalysis &ranges, double factor) {
 llvm::MapVector<Node, CastSearch::Reasons>
 CastSearch::findOverflowing(const TrialResult &before) {
   llvm::MapVector<Node, Reasons> found;
-  for (const Violation &violation : before.violations) {
-    NodeSet node;
+  for (const Violation &violation : before.violations)
     if (policy.counts(violation) &&
-        violation.place.first == StringRef(toString(Hazard::Overflow)) &&
-        violation.op && nodes.add(violation.op, node) &&
-        kept.contains(node.front()))
-      found[node.front()].insert_range(reasonsFor(violation));
-  }
+        violation.place.first == StringRef(toString(Hazard::Overflow)))
+      if (std::optional<Node> node = findKept(violation.op))
+        found[*node].insert_range(reasonsFor(violation));
   return found;
 }
 
@@ -55,8 +51,7 @@ CastSearch::findOverflowing(const TrialResult &before) {
 /// are a factor off where what is squared is by its root.
 void CastSearch::growToMargin(const TrialResult &before,
                               const RangeAnalysis &ranges) {
-  llvm::MapVector<Node, Reasons> overflowing =
-      findOverflowing(before);
+  llvm::MapVector<Node, Reasons> overflowing = findOverflowing(before);
   if (overflowing.empty() || runsLeft == 0)
     return;
   std::map<std::string, Reasons> kinds;
@@ -64,8 +59,7 @@ void CastSearch::growToMargin(const TrialResult &before,
     kinds[nodes.kindOf(node)].insert_range(why);
   Kept smaller = kept;
   NodeSet margin;
-  auto pin = [&](Operation *op, double factor,
-                 const Reasons &why) {
+  auto pin = [&](Operation *op, double factor, const Reasons &why) {
     NodeSet added;
     for (Value result : op->getResults())
       if (isNear(result, ranges, factor))

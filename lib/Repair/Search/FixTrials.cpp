@@ -52,7 +52,7 @@ private:
                   MutableArrayRef<Candidate> candidates);
   void tryChanges();
   Round tryTogether(ArrayRef<Candidate *> candidates);
-  void tryRound(Round round);
+  std::optional<TrialResult> runChanges(Round &round);
   void tryDeclarations();
 
   bool mayTry(const FindingList::Entry &entry, const FixAction &action) const;
@@ -287,14 +287,8 @@ static std::vector<Round> makeRounds(ArrayRef<Candidate *> candidates) {
   return rounds;
 }
 
-static bool apply(const Candidate &candidate, const IRMapping &mapping,
-                  RetiredOps &retired) {
-  return applyFix(
-      candidate.action, [&](Operation *op) { return mapping.lookupOrNull(op); },
-      retired);
-}
-
-void FixTrials::tryRound(Round round) {
+/// Leaves those that could be applied.
+std::optional<TrialResult> FixTrials::runChanges(Round &round) {
   std::optional<TrialResult> result;
   // A change that fails may be half applied: run again without it.
   for (size_t before = 0; !result && before != round.size();) {
@@ -302,24 +296,27 @@ void FixTrials::tryRound(Round round) {
     Round applied;
     result = trials.run(
         [&](ModuleOp, const IRMapping &mapping, RetiredOps &retired) {
+          auto find = [&](Operation *op) { return mapping.lookupOrNull(op); };
           for (Candidate *candidate : round)
-            if (apply(*candidate, mapping, retired))
+            if (applyFix(candidate->action, find, retired))
               applied.push_back(candidate);
           return !applied.empty() && applied.size() == round.size();
         });
     round = std::move(applied);
   }
-  if (result)
-    for (Candidate *candidate : round)
-      judge(*candidate, *result);
+  return result;
 }
 
-/// Those that were tried with others.
+/// Those that could be tried with others.
 Round FixTrials::tryTogether(ArrayRef<Candidate *> candidates) {
   Round together;
   for (Round &round : makeRounds(candidates)) {
-    tryRound(round);
-    if (round.size() > 1)
+    bool alone = round.size() == 1;
+    std::optional<TrialResult> result = runChanges(round);
+    for (Candidate *candidate : round)
+      if (result)
+        judge(*candidate, *result);
+    if (!alone)
       llvm::append_range(together, round);
   }
   return together;
@@ -338,7 +335,7 @@ void FixTrials::tryChanges() {
   // Those of one kind do the same good and harm.
   llvm::MapVector<FixAction::Kind, Round> kinds;
   for (Candidate *candidate : alone)
-    if (candidate->tried && !candidate->safe)
+    if (!candidate->safe)
       kinds[candidate->action.kind].push_back(candidate);
   for (auto &[kind, left] : kinds)
     if (left.size() > 1 && left.size() < alone.size())
@@ -349,13 +346,10 @@ void FixTrials::tryChanges() {
            entries[rhs->entry].finding.certainty;
   });
   for (Candidate *candidate : alone)
-    if (candidate->tried)
-      judgeAlone(*candidate, [&] {
-        return trials.run(
-            [&](ModuleOp, const IRMapping &mapping, RetiredOps &retired) {
-              return apply(*candidate, mapping, retired);
-            });
-      });
+    judgeAlone(*candidate, [&] {
+      Round own{candidate};
+      return runChanges(own);
+    });
   for (Candidate &candidate : candidates)
     record(candidate);
 }

@@ -61,7 +61,7 @@ CASES = {
         "mnemonics", "lib/Hazards/Zeros.cpp", 'bool is = name == "add";\n' * 21, 1,
         'bool is = name == "add";\n' * 20 + '// Not "add".\n'),
     "rule id in quotes": Case(
-        "rule-ids", "lib/Repair/Search/Places.cpp", '\n\nauto id = "MP204";\n', 3,
+        "rule-ids", "lib/Repair/Search/Nodes.cpp", '\n\nauto id = "MP204";\n', 3,
         '// As "MP204" has it.\nauto text = "MP204 and more";\n'),
     "pass without a record": Case(
         "pass-wrappers", "lib/Driver/Pipeline.cpp", "struct P : PassWrapper<P, Pass> {};\n", 1,
