@@ -48,7 +48,8 @@ CastSearch::findOverflowing(const TrialResult &before) {
 
 /// Layers repeat: where some overflow by their estimates, those that come near
 /// do it in another run. So do squares that a sum adds up which overflows: they
-/// are a factor off where what is squared is by its root.
+/// are a factor off where what is squared is by its root. bench/keep_zoo.py: of
+/// seven lists of zoo seed 0 that are longer by it, one leaves Inf without it.
 void CastSearch::growToMargin(const TrialResult &before,
                               const RangeAnalysis &ranges) {
   llvm::MapVector<Node, Reasons> overflowing = findOverflowing(before);
