@@ -56,6 +56,14 @@ static bool isPlainProduct(Operation *op) {
   return hasRole(op, Role::Bilinear) && !hasRole(op, Role::Weighted);
 }
 
+/// Mean and deviation of a normalisation, as further results, would have
+/// factors of their own.
+static bool hasMoments(Operation *op, const OpMeaning &meaning) {
+  return meaning.epsilonDegree &&
+         llvm::any_of(op->getResults().drop_front(),
+                      [](Value extra) { return !extra.use_empty(); });
+}
+
 /// Nothing if the op cannot pass a factor on.
 static std::optional<Factors> passOn(Operation *op, ArrayRef<int> have) {
   Factors factors;
@@ -108,11 +116,7 @@ static std::optional<Factors> passOn(Operation *op, ArrayRef<int> have) {
   const OpMeaning *meaning = getMeaning(op);
   if (!meaning || !meaning->degree)
     return none;
-  // Mean and deviation of a normalisation, as further results, would have
-  // factors of their own.
-  if (meaning->epsilonDegree &&
-      llvm::any_of(op->getResults().drop_front(),
-                   [](Value extra) { return !extra.use_empty(); }))
+  if (hasMoments(op, *meaning))
     return none;
   std::optional<Factors> scaled = power(*meaning->degree);
   if (scaled)
