@@ -1,4 +1,4 @@
-//===- MaskUse.cpp - What shows that an input is a mask
+//===- MaskUse.cpp - Masks of attention scores
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Attention masks reach a model as integers (or floats) and become penalties:
@@ -20,7 +20,9 @@
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Masking.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -33,8 +35,6 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::mp;
 
-/// No score, no logit and no weight of a loss is scaled by as much.
-static constexpr double kPenalty = 100;
 /// The c that keeps log(x + c) finite.
 static constexpr double kGuard = 1e-3;
 
@@ -80,8 +80,9 @@ private:
 };
 } // namespace
 
+/// No score, no logit and no weight of a loss is scaled by as much.
 static bool isPenalty(std::optional<double> number) {
-  return number && *number <= -kPenalty;
+  return number && *number <= maskedBelow();
 }
 
 static std::string print(double number) {
@@ -103,9 +104,9 @@ void MaskSearch::lookAtSub(SubOp op, unsigned operand, Form form) {
 void MaskSearch::lookAtMul(MulOp op, unsigned operand, Form form) {
   Value other = op->getOperand(1 - operand);
   std::optional<double> factor = getSplatConstant(other);
-  if (factor && form == Form::Dropped && *factor <= -kPenalty)
+  if (form == Form::Dropped && isPenalty(factor))
     penalty = "1 - x is scaled by " + print(*factor);
-  else if (factor && form == Form::Below && *factor >= kPenalty)
+  else if (form == Form::Below && factor && isPenalty(-*factor))
     penalty = "x - 1 is scaled by " + print(*factor);
   else if ((factor && *factor == 1) ||
            peel(other, Peel::CastsAndViews) == input)
@@ -219,4 +220,59 @@ void MaskSearch::followTruth(Value value) {
 
 std::optional<std::string> mpopt::findMaskUse(Value input) {
   return MaskSearch(input).run();
+}
+
+//===----------------------------------------------------------------------===//
+// The path of scores
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A search along uses that is cut off where it gets wide or long.
+struct SoftmaxSearch {
+  bool reaches(OpOperand &use, unsigned depth);
+  bool reaches(Value value, unsigned depth) {
+    return llvm::any_of(value.getUses(),
+                        [&](OpOperand &use) { return reaches(use, depth); });
+  }
+
+  llvm::function_ref<void(OpOperand &)> onPath;
+  // A scale, a bias, a mask, a cap, two reshapes and casts around them are ten
+  // ops; 64 uses are those of a mask that all layers of a model share.
+  unsigned depth = 10, budget = 64;
+};
+} // namespace
+
+/// True if scores that the op reads are still scores in its result.
+static bool passesScores(Operation *op) {
+  return op->getNumResults() == 1 &&
+         (isa<CastOp>(op) ||
+          hasRole(op, Role::Arithmetic | Role::Select | Role::Limit |
+                          Role::Concatenation | Role::MovesElements));
+}
+
+bool SoftmaxSearch::reaches(OpOperand &use, unsigned depth) {
+  if (budget == 0 || depth == 0)
+    return false;
+  --budget;
+  Operation *op = use.getOwner();
+  auto attention = dyn_cast<AttentionOp>(op);
+  bool arrives = attention ? use.get() == attention.getMask() ||
+                                 use.get() == attention.getBias()
+                           : hasRole(op, Role::Maskable);
+  if (!arrives && !(passesScores(op) && reaches(op->getResult(0), depth - 1)))
+    return false;
+  if (onPath)
+    onPath(use);
+  return true;
+}
+
+bool mpopt::reachesSoftmax(Value value,
+                           llvm::function_ref<void(OpOperand &)> onPath) {
+  SoftmaxSearch search{onPath};
+  return search.reaches(value, search.depth);
+}
+
+bool mpopt::reachesSoftmax(OpOperand &use) {
+  SoftmaxSearch search{};
+  return search.reaches(use, search.depth);
 }

@@ -183,7 +183,7 @@ private:
 bool RowCounter::isLive(double held) const {
   switch (live) {
   case LiveElements::AboveMasked:
-    return held > kMasked;
+    return held > maskedBelow();
   case LiveElements::NonZero:
     return held != 0;
   case LiveElements::Zero:

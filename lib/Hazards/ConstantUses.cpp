@@ -13,10 +13,10 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/MaskUse.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Propagate/Masks.h"
 #include "mpopt/Ranges/Weights/Kernels/SharedSums.h"
 #include "mpopt/Support/WeightStore.h"
 
@@ -198,11 +198,9 @@ namespace {
 class Search {
 public:
   Guard guard(OpOperand &use);
-  MaskUse mask(OpOperand &use);
 
 private:
   bool follow(OpOperand &use, bool safeguarded, unsigned depth, Guard &guard);
-  bool reachesSoftmax(Operation *op, unsigned depth);
 
   unsigned budget = 64;
 };
@@ -245,28 +243,11 @@ Guard Search::guard(OpOperand &use) {
   return result;
 }
 
-/// Through sums, products with scales and views, as scores go.
-bool Search::reachesSoftmax(Operation *op, unsigned depth) {
-  if (budget == 0 || depth == 0)
-    return false;
-  --budget;
-  if (hasRole(op, Role::Maskable | Role::Attention))
-    return true;
-  if (!isa<mp::CastOp>(op) && !passesScores(op))
-    return false;
-  for (Operation *user : op->getResult(0).getUsers())
-    if (reachesSoftmax(user, depth - 1))
-      return true;
-  return false;
-}
-
-MaskUse Search::mask(OpOperand &use) {
-  Operation *op = use.getOwner();
-  if (!reachesSoftmax(op, 10))
-    return MaskUse::None;
-  return hasRole(op, Role::Multiplication) ? MaskUse::Multiplied
-                                           : MaskUse::Added;
-}
-
 Guard mpopt::findGuard(OpOperand &use) { return Search().guard(use); }
-MaskUse mpopt::findMaskUse(OpOperand &use) { return Search().mask(use); }
+
+MaskUse mpopt::findMaskUse(OpOperand &use) {
+  if (!reachesSoftmax(use))
+    return MaskUse::None;
+  return hasRole(use.getOwner(), Role::Multiplication) ? MaskUse::Multiplied
+                                                       : MaskUse::Added;
+}

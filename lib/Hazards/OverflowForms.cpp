@@ -5,10 +5,11 @@
 #include "mpopt/Hazards/OverflowSites.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/MaskUse.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Propagate/Masks.h"
+#include "mpopt/Numerics/Masking.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -44,16 +45,6 @@ static bool isSquareSum(Operation *op) {
 // Attention scores
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// From scores down to a softmax, cut off where it gets wide or long.
-struct ScoreSearch {
-  Operation *scale = nullptr;
-  unsigned budget = 48;
-
-  bool reachesSoftmax(Value value, unsigned depth);
-};
-} // namespace
-
 /// True if the op makes operand `index` smaller by a fixed factor.
 static bool shrinks(OpOperand &use) {
   Operation *op = use.getOwner();
@@ -67,25 +58,6 @@ static bool shrinks(OpOperand &use) {
   return factor && (divides ? std::fabs(*factor) > 1 : std::fabs(*factor) < 1);
 }
 
-bool ScoreSearch::reachesSoftmax(Value value, unsigned depth) {
-  for (OpOperand &use : value.getUses()) {
-    Operation *user = use.getOwner();
-    if (budget == 0 || depth == 0)
-      return false;
-    --budget;
-    if (hasRole(user, Role::Maskable))
-      return true;
-    if (!isa<mp::CastOp>(user) && !passesScores(user))
-      continue;
-    if (!reachesSoftmax(user->getResult(0), depth - 1))
-      continue;
-    if (shrinks(use))
-      scale = user;
-    return true;
-  }
-  return false;
-}
-
 /// A product of two activations on its way to a softmax.
 static bool isScore(Value value) {
   Operation *op = value.getDefiningOp();
@@ -93,13 +65,16 @@ static bool isScore(Value value) {
       op->getNumOperands() != 2 || isConstant(op->getOperand(0)) ||
       isConstant(op->getOperand(1)))
     return false;
-  return ScoreSearch().reachesSoftmax(value, 10);
+  return reachesSoftmax(value);
 }
 
 Operation *mpopt::findScale(Value scores) {
-  ScoreSearch search;
-  search.reachesSoftmax(scores, 10);
-  return search.scale;
+  Operation *scale = nullptr;
+  reachesSoftmax(scores, [&](OpOperand &use) {
+    if (shrinks(use))
+      scale = use.getOwner();
+  });
+  return scale;
 }
 
 //===----------------------------------------------------------------------===//
@@ -161,7 +136,7 @@ static bool isMasked(Value value, const RangeAnalysis &ranges) {
     if (!isa<FloatType>(getElementType(operand)))
       continue;
     // A number half as large as the dtype allows is no weight.
-    if (holdsMask(operand, format.maxFinite / 8) &&
+    if (holdsMask(operand, largestMask(format)) &&
         findMaskUse(use) != MaskUse::None)
       return true;
   }

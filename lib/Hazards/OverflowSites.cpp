@@ -15,6 +15,7 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/Masking.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -192,12 +193,12 @@ void OverflowSites::judge(Value value) {
     // So does a factor that is Inf itself.
     Value source = findRoot(op, Certainty::Likely);
     expected |= source && isConstant(source);
-    // A mask of half the range leaves room for scores.
-    double half = 0.51 * getFloatFormat(type)->maxFinite;
+    // A mask that leaves room for scores, written with two digits or more.
+    double more = 1.02 * largestMask(*getFloatFormat(type));
     bool masks = classifyOverflow(value, known) == OverflowForm::Mask &&
                  llvm::any_of(op->getOperands(), [&](Value operand) {
                    return isa<FloatType>(getElementType(operand)) &&
-                          holdsMask(operand, half);
+                          holdsMask(operand, more);
                  });
     if (expected || masks)
       certainty = Certainty::Likely;

@@ -9,6 +9,7 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Masking.h"
 #include "mpopt/Ranges/Value/SoftmaxEstimate.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
@@ -132,13 +133,15 @@ static AbstractValue ofRectifier(const AbstractValue &argument) {
 /// Davis, is that of two points; where the lower one is so far below that its
 /// share of any row is lost, it is lost on purpose.
 static Cell withoutMasked(const Cell &cell) {
-  constexpr double kPurpose = 40, kTwoPoints = 0.75, kReach = 3;
+  // Of the largest variance two points have 1 and even numbers 1/3: nearer to
+  // the points. Normal logits reach three deviations up.
+  constexpr double kTwoPoints = 0.75, kReach = 3;
   double below = cell.mean - cell.likelyLo, above = cell.likelyHi - cell.mean;
   if (!(below > 0) || cell.variance < kTwoPoints * above * below)
     return cell;
   Cell kept = cell;
   kept.mean = std::min(cell.mean + cell.variance / below, cell.likelyHi);
-  if (kept.mean - cell.likelyLo < kPurpose)
+  if (kept.mean - cell.likelyLo < -maskedBelow())
     return cell;
   double deviation = (cell.likelyHi - kept.mean) / kReach;
   kept.variance = deviation * deviation;

@@ -4,6 +4,7 @@
 #include "mpopt/Propagate/Masks.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/MaskUse.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -21,26 +22,6 @@ using namespace mpopt;
 /// views of each.
 static constexpr unsigned kMostSteps = 8;
 
-bool mpopt::passesScores(Operation *op) {
-  return hasRole(op, Role::Arithmetic | Role::Select | Role::Limit |
-                         Role::Concatenation | Role::MovesElements);
-}
-
-static bool reachesSoftmax(Value value, unsigned depth, unsigned &budget) {
-  for (Operation *user : value.getUsers()) {
-    if (budget == 0 || depth == 0)
-      return false;
-    --budget;
-    if (hasRole(user, Role::Maskable | Role::Attention))
-      return true;
-    if ((isa<mp::CastOp>(user) || passesScores(user)) &&
-        user->getNumResults() == 1 &&
-        reachesSoftmax(user->getResult(0), depth - 1, budget))
-      return true;
-  }
-  return false;
-}
-
 /// The elements that are not masked. Nothing if they are not told apart.
 static std::optional<Cell> findLive(Value value, const RangeAnalysis &ranges,
                                     unsigned depth) {
@@ -48,14 +29,14 @@ static std::optional<Cell> findLive(Value value, const RangeAnalysis &ranges,
   if (!x.hasLikely())
     return std::nullopt;
   Cell all = x.hull();
-  if (all.likelyLo > kMasked)
+  if (all.likelyLo > maskedBelow())
     return all;
   Operation *op = value.getDefiningOp();
   // A mask alone: 0, or a number near it, is kept.
   auto alone = [&]() -> std::optional<Cell> {
-    if (isConstant(value) && all.likelyHi < kMasked)
+    if (isConstant(value) && all.likelyHi < maskedBelow())
       return Cell{0, 0}; // nothing is kept
-    if (std::fabs(all.likelyHi) > -kMasked)
+    if (std::fabs(all.likelyHi) > -maskedBelow())
       return std::nullopt;
     return Cell{0, 0, all.likelyHi, 0, all.likelyHi, all.likelyHi};
   };
@@ -72,7 +53,8 @@ static std::optional<Cell> findLive(Value value, const RangeAnalysis &ranges,
       std::optional<Cell> part = findLive(operand, ranges, depth - 1);
       if (hasRole(op, Role::Addition) && !part)
         return std::nullopt;
-      if (!part || (hasRole(op, Role::Select) && part->likelyHi < kMasked))
+      if (!part ||
+          (hasRole(op, Role::Select) && part->likelyHi < maskedBelow()))
         continue;
       if (hasRole(op, Role::Select) && any)
         continue;
@@ -89,9 +71,9 @@ static std::optional<Cell> findLive(Value value, const RangeAnalysis &ranges,
 
 /// The probability that an element of the group is masked.
 static double shareMasked(const Cell &cell) {
-  if (cell.likelyLo > kMasked)
+  if (cell.likelyLo > maskedBelow())
     return 0;
-  if (cell.likelyHi < kMasked)
+  if (cell.likelyHi < maskedBelow())
     return 1;
   double share = (cell.likelyHi - cell.mean) / (cell.likelyHi - cell.likelyLo);
   return std::clamp(share, 0.0, 1.0);
@@ -147,11 +129,11 @@ static std::optional<double> shareByCondition(mp::WhereOp op,
     return std::nullopt;
   auto isMask = [&](Value value) {
     const AbstractValue &x = ranges.preRounding(value);
-    return x.hasLikely() && x.hull().likelyHi < kMasked;
+    return x.hasLikely() && x.hull().likelyHi < maskedBelow();
   };
   auto isLive = [&](Value value) {
     const AbstractValue &x = ranges.preRounding(value);
-    return x.hasLikely() && x.hull().likelyLo > kMasked;
+    return x.hasLikely() && x.hull().likelyLo > maskedBelow();
   };
   bool masksOthers = isLive(op.getLhs()) && isMask(op.getRhs());
   if (!masksOthers && !(isMask(op.getLhs()) && isLive(op.getRhs())))
@@ -185,7 +167,7 @@ static double shareOfFullRows(Value value, const RangeAnalysis &ranges,
     const AbstractValue &x = ranges.preRounding(operand);
     if (!x.hasLikely())
       return share;
-    if (x.hull().likelyLo > kMasked)
+    if (x.hull().likelyLo > maskedBelow())
       continue;
     if (mask)
       return share;
@@ -200,10 +182,9 @@ static double shareOfFullRows(Value value, const RangeAnalysis &ranges,
 std::optional<MaskedScores>
 mpopt::findMaskedScores(Value value, const RangeAnalysis &ranges) {
   const AbstractValue &x = ranges.preRounding(value);
-  if (!x.hasLikely() || x.hull().likelyLo > kMasked)
+  if (!x.hasLikely() || x.hull().likelyLo > maskedBelow())
     return std::nullopt;
-  unsigned budget = 64;
-  if (!reachesSoftmax(value, kMostSteps, budget))
+  if (!reachesSoftmax(value))
     return std::nullopt;
   std::optional<Cell> live = findLive(value, ranges, kMostSteps);
   if (!live)

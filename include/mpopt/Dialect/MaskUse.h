@@ -1,10 +1,11 @@
-//===- MaskUse.h - Inputs that hold 0 and 1 ---------------------*- C++ -*-===//
+//===- MaskUse.h - Masks of attention scores --------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef MPOPT_DIALECT_MASKUSE_H
 #define MPOPT_DIALECT_MASKUSE_H
 
 #include "mlir/IR/Value.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <optional>
 #include <string>
@@ -18,6 +19,16 @@ namespace mpopt {
 /// An integer is a mask if it only selects, counts and weighs. A float
 /// is a mask only where its complement is scaled by a penalty or picks one.
 std::optional<std::string> findMaskUse(mlir::Value input);
+
+/// True if the value is read as scores of a softmax or as a mask of them:
+/// through casts, sums, products with scales, limits, selections and views, to
+/// an op that drops scores of -Inf or to a mask of mp.attention. `onPath` sees
+/// the uses that lead there, the last one first.
+bool reachesSoftmax(
+    mlir::Value value,
+    llvm::function_ref<void(mlir::OpOperand &)> onPath = nullptr);
+/// The same of one use.
+bool reachesSoftmax(mlir::OpOperand &use);
 
 } // namespace mpopt
 

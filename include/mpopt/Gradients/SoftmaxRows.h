@@ -5,6 +5,7 @@
 #define MPOPT_GRADIENTS_SOFTMAXROWS_H
 
 #include "mpopt/Gradients/BackwardSpreadContext.h"
+#include "mpopt/Numerics/Masking.h"
 
 #include <utility>
 #include <vector>
@@ -66,10 +67,6 @@ MaskRows guessRows(double share, const MaybeShape &shape, double count);
 /// The elements of a mask that take part: scores to which less is added are
 /// masked, or those where a condition holds, or where it does not.
 enum class LiveElements { AboveMasked, NonZero, Zero };
-
-/// Scores below take no part: exp(x) underflows to 0 in FP64 from -745 on.
-/// Masks add at most this, or put it in the place of a score.
-inline constexpr double kMasked = -1000;
 
 /// The rows of a constant mask whose last axis has `count` elements; empty for
 /// another value. A large mask is read once for all analyses of a context.

@@ -32,11 +32,6 @@ struct MaskedScores {
 std::optional<MaskedScores> findMaskedScores(mlir::Value value,
                                              const RangeAnalysis &ranges);
 
-/// True if attention scores that the op reads are still scores in its result:
-/// sums, products with scales, limits, masks and views. Casts are not among
-/// them.
-bool passesScores(mlir::Operation *op);
-
 } // namespace mpopt
 
 #endif // MPOPT_PROPAGATE_MASKS_H

@@ -88,9 +88,9 @@ static double shareKept(SpreadContext &ctx, Value mask) {
   Cell hull = value.hull();
   if (!isa<FloatType>(getElementType(mask)))
     return std::clamp(hull.mean, 0.0, 1.0);
-  if (hull.likelyLo > kMasked || !std::isfinite(hull.likelyLo))
+  if (hull.likelyLo > maskedBelow() || !std::isfinite(hull.likelyLo))
     return 1;
-  if (hull.likelyHi < kMasked)
+  if (hull.likelyHi < maskedBelow())
     return 0;
   return std::clamp(
       (hull.mean - hull.likelyLo) / (hull.likelyHi - hull.likelyLo), 0.0, 1.0);

@@ -25,9 +25,6 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// The largest variance of logits that are not masked.
-static constexpr double kMostVariance = 1e4;
-
 //===----------------------------------------------------------------------===//
 // Masks
 //===----------------------------------------------------------------------===//
@@ -51,8 +48,8 @@ static bool isBimodal(const Cell &cell) {
 /// negative, that have the other; nothing if it is no such mask.
 static std::optional<double> shareAdded(const AbstractValue &mask) {
   Cell hull = mask.hull();
-  if (!mask.hasLikely() || !(hull.likelyLo < kMasked) ||
-      hull.likelyHi < kMasked || !std::isfinite(hull.likelyLo) ||
+  if (!mask.hasLikely() || !(hull.likelyLo < maskedBelow()) ||
+      hull.likelyHi < maskedBelow() || !std::isfinite(hull.likelyLo) ||
       !isBimodal(hull))
     return std::nullopt;
   return std::clamp(1 - (hull.mean - hull.likelyHi) /
@@ -68,7 +65,7 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
   MaybeShape shape = getShape(logits);
   if (auto where = masked.getDefiningOp<mp::WhereOp>()) {
     const AbstractValue &chosen = ctx.of(where.getLhs());
-    bool maskedFirst = chosen.negInf || chosen.hull().mean < kMasked;
+    bool maskedFirst = chosen.negInf || chosen.hull().mean < maskedBelow();
     rows.scores = maskedFirst ? where.getRhs() : where.getLhs();
     rows.mask =
         countLive(ctx, where.getCondition(), count,
@@ -117,7 +114,8 @@ static std::optional<std::pair<Rows, double>> rowsOf(mp::SoftmaxOp op,
     rows.mask = MaskRows::whole(double(*count));
   double variance = ctx.of(rows.scores).hull().variance;
   // Logits of two modes far apart are masked in a way that is not seen here.
-  if (!(variance < kMostVariance) && isBimodal(ctx.of(rows.scores).hull()))
+  if (!(std::sqrt(variance) < -maskedBelow()) &&
+      isBimodal(ctx.of(rows.scores).hull()))
     return std::nullopt;
   return std::make_pair(std::move(rows), variance);
 }

@@ -14,6 +14,7 @@
 
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Logistic.h"
+#include "mpopt/Numerics/Masking.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Value/OpenAxis.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
@@ -171,9 +172,8 @@ Interval SoftmaxRows::logarithm(const Cell &cell, size_t group,
 /// nearly: on [lo, hi] a normal value has a far smaller variance, a uniform one
 /// a third of that of a value that is always at an end.
 static bool isBimodal(const Cell &cell) {
-  constexpr double kApart = 1000;
   double above = cell.likelyHi - cell.mean, below = cell.mean - cell.likelyLo;
-  return above + below > kApart && cell.variance > 0.3 * above * below;
+  return above + below > -maskedBelow() && cell.variance > 0.3 * above * below;
 }
 
 /// The ln of the sum of the others of a row that sums to e^logSum, for an

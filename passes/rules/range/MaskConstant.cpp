@@ -11,6 +11,7 @@
 
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Masking.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_MASKCONSTANT
@@ -42,15 +43,15 @@ private:
 static void fixMask(FindingBuilder &finding, Value masked, Type type) {
   const FloatFormat &format = *getFloatFormat(type);
   llvm::SetVector<Operation *> masks;
-  findMasks(masked, format.maxFinite / 8, masks);
+  findMasks(masked, largestMask(format), masks);
   finding.fix("change-constant",
               "mask with a value that " + Twine(format.name) +
                   " holds and that leaves room for the scores, such as " +
-                  formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)",
+                  formatNumber(-largestMask(format)) + " (finfo.min / 2)",
               masks.empty() ? FixAction()
                             : FixAction::onConstants(
                                   FixAction::Kind::LimitConstant,
-                                  masks.getArrayRef(), format.maxFinite / 2));
+                                  masks.getArrayRef(), largestMask(format)));
 }
 
 void MaskConstant::judge(const OverflowSite &site,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mpopt/Numerics/FloatFormat.h"
+#include "mpopt/Numerics/Masking.h"
 
 #include "gtest/gtest.h"
 
@@ -53,6 +54,12 @@ TEST(FloatFormat, Edges) {
     EXPECT_EQ(FloatFormat::bySemantics(*format->semantics), format);
   }
   EXPECT_EQ(FloatFormat::byName("f80"), nullptr);
+}
+
+TEST(FloatFormat, Masks) {
+  EXPECT_NEAR(maskedBelow(), -87.336, 1e-3);
+  EXPECT_NEAR(maskedBelow(FloatFormat::f16()), -9.704, 1e-3);
+  EXPECT_EQ(largestMask(FloatFormat::f16()), 32752);
 }
 
 TEST(FloatFormat, Properties) {

@@ -15,6 +15,7 @@
 #include "mpopt/Dialect/Ops/AttentionOps.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Likely.h"
+#include "mpopt/Numerics/Masking.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include "llvm/Support/CheckedArithmetic.h"
@@ -211,16 +212,19 @@ void Attention::addMask(Value mask) {
     masked = (masked + bound(all))
                  .widened(2 * (own ? *own : functions).unitRoundoff());
   maskMayBreak |= known.nan || known.posInf;
+  double lowest = -largestMask(functions);
+  // A key that is kept has a finite score, the sum of two such numbers.
+  auto keepsKeys = [&] {
+    return weights && capped.lo >= lowest &&
+           constantRowsReach(*weights, lowest);
+  };
   // ONNX Runtime takes a row of its lowest number for one without keys.
-  if (!(all.lo > -functions.maxFinite / 2))
-    rowMayBeLowest |=
-        !weights || !constantRowsReach(*weights, -functions.maxFinite / 2);
+  rowMayBeLowest |= !(all.lo > lowest) && !keepsKeys();
   if (!known.negInf)
     return;
   negInf = true;
   // Two masks together may leave nothing.
-  rowMayVanish |= op.getIsCausal() || !weights || rank == 0 ||
-                  !constantRowsReach(*weights, -1e30) ||
+  rowMayVanish |= op.getIsCausal() || rank == 0 || !keepsKeys() ||
                   TransferContext::dimOf(mask, rank - 1).value_or(1) == 1;
 }
 

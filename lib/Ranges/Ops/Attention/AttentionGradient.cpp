@@ -18,6 +18,7 @@
 #include "mpopt/Dialect/Ops/AttentionOps.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/Masking.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include <cmath>
@@ -103,7 +104,8 @@ bool AttentionGradient::maskMayHideRows(Value mask) {
   if (!(least * products.unitRoundoff() * 16 < -kMostError))
     return false;
   std::optional<WeightView> weights = ctx.weights(mask);
-  return !weights || !constantRowsReach(*weights, isFloat ? -1e3 : 0.5);
+  return !weights ||
+         !constantRowsReach(*weights, isFloat ? maskedBelow() : 0.5);
 }
 
 bool AttentionGradient::prepare() {
