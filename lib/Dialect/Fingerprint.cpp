@@ -15,6 +15,7 @@
 
 #include "mpopt/Dialect/Fingerprint.h"
 
+#include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -76,13 +77,9 @@ static mp::ConstantOp getConstant(Value operand) {
              : nullptr;
 }
 
-static mp::IdiomAttr getIdiom(Operation *op) {
-  return op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
-}
-
 // The kind of an op. Exporters choose between several ops for a product with a
 // weight, and for a mean.
-static StringRef getKind(Operation *op) {
+static StringRef getOwnKind(Operation *op) {
   if (hasRole(op, Role::Contraction))
     return "contraction";
   if (hasRole(op, Role::Mean))
@@ -115,7 +112,7 @@ static uint64_t hashLocal(Operation *op) {
         constant && isNumber(constant))
       if (std::optional<double> number = getSplatConstant(constant))
         numbers += hashNumber(*number);
-  return mix(mix(hashKind(op, getKind(op)), numbers),
+  return mix(mix(hashKind(op, getOwnKind(op)), numbers),
              uint64_t(getWeightSize(op)));
 }
 

@@ -226,21 +226,9 @@ std::optional<std::string> mpopt::findMaskUse(Value input) {
 // The path of scores
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A search along uses that is cut off where it gets wide or long.
-struct SoftmaxSearch {
-  bool reaches(OpOperand &use, unsigned depth);
-  bool reaches(Value value, unsigned depth) {
-    return llvm::any_of(value.getUses(),
-                        [&](OpOperand &use) { return reaches(use, depth); });
-  }
-
-  llvm::function_ref<void(OpOperand &)> onPath;
-  // A scale, a bias, a mask, a cap, two reshapes and casts around them are ten
-  // ops; 64 uses are those of a mask that all layers of a model share.
-  unsigned depth = 10, budget = 64;
-};
-} // namespace
+// A scale, a bias, a mask, a cap, two reshapes and casts around them are ten
+// ops; 64 uses are those of a mask that all layers of a model share.
+static constexpr unsigned kMostSteps = 10, kMostUses = 64;
 
 /// True if scores that the op reads are still scores in its result.
 static bool passesScores(Operation *op) {
@@ -250,7 +238,8 @@ static bool passesScores(Operation *op) {
                           Role::Concatenation | Role::MovesElements));
 }
 
-bool SoftmaxSearch::reaches(OpOperand &use, unsigned depth) {
+static bool reaches(OpOperand &use, unsigned depth, unsigned &budget,
+                    llvm::function_ref<void(OpOperand &)> onPath) {
   if (budget == 0 || depth == 0)
     return false;
   --budget;
@@ -259,20 +248,26 @@ bool SoftmaxSearch::reaches(OpOperand &use, unsigned depth) {
   bool arrives = attention ? use.get() == attention.getMask() ||
                                  use.get() == attention.getBias()
                            : hasRole(op, Role::Maskable);
-  if (!arrives && !(passesScores(op) && reaches(op->getResult(0), depth - 1)))
+  if (!arrives &&
+      !(passesScores(op) &&
+        llvm::any_of(op->getResult(0).getUses(), [&](OpOperand &next) {
+          return reaches(next, depth - 1, budget, onPath);
+        })))
     return false;
   if (onPath)
     onPath(use);
   return true;
 }
 
-bool mpopt::reachesSoftmax(Value value,
-                           llvm::function_ref<void(OpOperand &)> onPath) {
-  SoftmaxSearch search{onPath};
-  return search.reaches(value, search.depth);
+bool mpopt::reachesSoftmax(OpOperand &use) {
+  unsigned budget = kMostUses;
+  return reaches(use, kMostSteps, budget, nullptr);
 }
 
-bool mpopt::reachesSoftmax(OpOperand &use) {
-  SoftmaxSearch search{};
-  return search.reaches(use, search.depth);
+bool mpopt::reachesSoftmax(Value value,
+                           llvm::function_ref<void(OpOperand &)> onPath) {
+  unsigned budget = kMostUses;
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    return reaches(use, kMostSteps, budget, onPath);
+  });
 }

@@ -6,7 +6,7 @@
 #include "Parts.h"
 #include "mpopt/Propagate/MeanSquare.h"
 
-#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -43,11 +43,7 @@ static double shareMoving(Value output, double mean, double square) {
   Operation *op = findElementsMaker(output);
   if (!op || !(square > 0) || !(mean > 0))
     return 1;
-  auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
-  const OpMeaning *meaning = getMeaning(op);
-  if (idiom && idiom.getResult())
-    meaning = getMeaning(idiom.getKind().getValue(), op->getContext());
-  if (meaning && hasRole(meaning, Role::Softmax))
+  if (hasRole(getResultMeaning(op), Role::Softmax))
     return std::min(1.0, mean * mean / square);
   if (isa<mp::SigmoidOp>(op))
     return std::clamp(4 * (mean - square), 0.0, 1.0);

@@ -10,35 +10,24 @@
 #ifndef MPOPT_LIB_EFFECTS_WRITTENOUT_H
 #define MPOPT_LIB_EFFECTS_WRITTENOUT_H
 
-#include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/SmallVector.h"
+#include "mpopt/Dialect/Composite.h"
 
-#include <string>
+#include "mlir/IR/BuiltinOps.h"
+
 #include <vector>
 
 namespace mpopt {
 
-/// The ops of a module that compute one function of one tensor. Of a norm of
-/// rows they end where it divides by the root of the mean square: scale and
-/// bias are ops of their own.
-struct WrittenOut {
-  /// The op that it is, without the dialect's name.
-  std::string kind;
-  /// The ops whose roundings count as those of the result do.
-  llvm::SmallVector<mlir::Operation *, 8> members;
+/// A composite that is differentiated as one op. A norm of rows ends where it
+/// divides by the root of the mean square: scale and bias are ops of their own.
+/// The roundings of `members` count as those of the result do.
+struct WrittenOut : Composite {
   /// The values whose roundings average out: those in front of a norm's mean,
   /// and the mean as its root reads it. Past rounding they would count.
   llvm::SmallVector<mlir::Value, 8> averaged;
   /// Values of which the least count: numbers next to 0 in front of a
   /// logarithm. Subnormal ones would count past rounding.
   llvm::SmallVector<mlir::Value, 1> small;
-  mlir::Operation *result = nullptr;
-  /// The tensor that the function is of.
-  mlir::Value input;
-  /// The first normalised axis of a norm, -1 of other functions; and the number
-  /// that is added under its root.
-  int64_t axis = -1;
-  double epsilon = 0;
 };
 
 std::vector<WrittenOut> findWrittenOut(mlir::ModuleOp module);

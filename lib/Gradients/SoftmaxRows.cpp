@@ -163,6 +163,15 @@ MaskRows mpopt::guessRows(double share, const MaybeShape &shape, double count) {
   return {{length}, moves ? (1 - 1 / length) / (count - 1) : 1 / length};
 }
 
+double mpopt::shareMasked(const Cell &cell) {
+  if (cell.likelyLo > maskedBelow())
+    return 0;
+  if (cell.likelyHi < maskedBelow())
+    return 1;
+  double share = (cell.likelyHi - cell.mean) / (cell.likelyHi - cell.likelyLo);
+  return std::clamp(share, 0.0, 1.0);
+}
+
 namespace {
 /// Adds up the rows of a mask.
 class RowCounter {

@@ -13,7 +13,6 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
-#include "mpopt/Dialect/MaskUse.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -193,21 +192,9 @@ static bool passesOn(Operation *op, unsigned index) {
   return index == 0 && (isa<mp::CastOp>(op) || isViewLike(op));
 }
 
-namespace {
-/// A walk along uses that is cut off where it gets wide or long.
-class Search {
-public:
-  Guard guard(OpOperand &use);
-
-private:
-  bool follow(OpOperand &use, bool safeguarded, unsigned depth, Guard &guard);
-
-  unsigned budget = 64;
-};
-} // namespace
-
-bool Search::follow(OpOperand &use, bool safeguarded, unsigned depth,
-                    Guard &guard) {
+/// Finds the guard along uses, cut off where they get wide (`budget`) or long.
+static bool follow(OpOperand &use, bool safeguarded, unsigned depth,
+                   unsigned &budget, Guard &guard) {
   Operation *op = use.getOwner();
   unsigned index = use.getOperandNumber();
   if (budget == 0 || depth == 0)
@@ -224,7 +211,7 @@ bool Search::follow(OpOperand &use, bool safeguarded, unsigned depth,
   if (safeguard || root)
     guard.path.push_back(op);
   for (OpOperand &next : op->getResult(0).getUses())
-    if (follow(next, safeguarded || safeguard, depth - 1, guard))
+    if (follow(next, safeguarded || safeguard, depth - 1, budget, guard))
       return true;
   // Nothing is divided by the root, but it is one.
   if (root) {
@@ -237,17 +224,9 @@ bool Search::follow(OpOperand &use, bool safeguarded, unsigned depth,
   return false;
 }
 
-Guard Search::guard(OpOperand &use) {
-  Guard result;
-  follow(use, false, 8, result);
-  return result;
-}
-
-Guard mpopt::findGuard(OpOperand &use) { return Search().guard(use); }
-
-MaskUse mpopt::findMaskUse(OpOperand &use) {
-  if (!reachesSoftmax(use))
-    return MaskUse::None;
-  return hasRole(use.getOwner(), Role::Multiplication) ? MaskUse::Multiplied
-                                                       : MaskUse::Added;
+Guard mpopt::findGuard(OpOperand &use) {
+  Guard guard;
+  unsigned budget = 64;
+  follow(use, false, 8, budget, guard);
+  return guard;
 }

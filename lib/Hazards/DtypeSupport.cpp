@@ -49,12 +49,6 @@ bool mpopt::isKeptWide(Operation *op) {
                          .Default(false);
 }
 
-StringRef mpopt::getKind(Operation *op) {
-  if (auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom"))
-    return idiom.getKind().getValue();
-  return op->getName().stripDialect();
-}
-
 static StringRef getModuleAttr(Operation *op, StringRef name) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)

@@ -3,8 +3,8 @@
 
 #include "mpopt/Hazards/FindingList.h"
 
+#include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/Fingerprint.h"
-#include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
@@ -24,10 +24,7 @@ using namespace mpopt;
 //===----------------------------------------------------------------------===//
 
 OpRef mpopt::getOpRef(Operation *op) {
-  auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
-  StringRef kind =
-      idiom ? idiom.getKind().getValue() : op->getName().stripDialect();
-  return {getOpName(op), getOpType(op), getScopeText(op), kind.str()};
+  return {getOpName(op), getOpType(op), getScopeText(op), getKind(op).str()};
 }
 
 std::optional<SourceLine> mpopt::getModelLine(Operation *op) {

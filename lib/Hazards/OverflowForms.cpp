@@ -1,7 +1,6 @@
 //===- OverflowForms.cpp - What kind of overflow it is
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "mpopt/Hazards/ConstantUses.h"
 #include "mpopt/Hazards/OverflowSites.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
@@ -61,11 +60,9 @@ static bool shrinks(OpOperand &use) {
 /// A product of two activations on its way to a softmax.
 static bool isScore(Value value) {
   Operation *op = value.getDefiningOp();
-  if (!hasRole(op, Role::Contraction) || hasRole(op, Role::Weighted) ||
-      op->getNumOperands() != 2 || isConstant(op->getOperand(0)) ||
-      isConstant(op->getOperand(1)))
-    return false;
-  return reachesSoftmax(value);
+  return hasRole(op, Role::Contraction) && !hasRole(op, Role::Weighted) &&
+         op->getNumOperands() == 2 && !isConstant(op->getOperand(0)) &&
+         !isConstant(op->getOperand(1)) && reachesSoftmax(value);
 }
 
 Operation *mpopt::findScale(Value scores) {
@@ -80,23 +77,6 @@ Operation *mpopt::findScale(Value scores) {
 //===----------------------------------------------------------------------===//
 // Masks
 //===----------------------------------------------------------------------===//
-
-bool mpopt::holdsMask(Value operand, double least, unsigned depth) {
-  Operation *op = getMaker(operand, Peel::CastsAndViews);
-  if (!op || depth == 0)
-    return false;
-  if (isa<mp::ConstantOp>(op)) {
-    std::optional<double> number = getSplatConstant(operand);
-    return number && std::isfinite(*number) && -*number >= least;
-  }
-  if (!hasRole(op, Role::Multiplication | Role::Subtraction | Role::Select |
-                       Role::Negation))
-    return false;
-  return llvm::any_of(op->getOperands(), [&](Value inner) {
-    return isa<FloatType>(getElementType(inner)) &&
-           holdsMask(inner, least, depth - 1);
-  });
-}
 
 void mpopt::findMasks(Value value, double least,
                       llvm::SetVector<Operation *> &masks, unsigned depth) {
@@ -114,6 +94,20 @@ void mpopt::findMasks(Value value, double least,
     for (Value inner : op->getOperands())
       if (isa<FloatType>(getElementType(inner)))
         findMasks(inner, least, masks, depth - 1);
+}
+
+bool mpopt::holdsMask(Value value, double least, unsigned depth) {
+  Operation *op = getMaker(value, Peel::CastsAndViews);
+  if (!op || depth == 0)
+    return false;
+  if (std::optional<double> number = getSplatConstant(value))
+    return std::isfinite(*number) && -*number >= least;
+  return hasRole(op, Role::Multiplication | Role::Subtraction | Role::Select |
+                         Role::Negation) &&
+         llvm::any_of(op->getOperands(), [&](Value inner) {
+           return isa<FloatType>(getElementType(inner)) &&
+                  holdsMask(inner, least, depth - 1);
+         });
 }
 
 /// True if the op overflows because of a mask.
@@ -136,8 +130,7 @@ static bool isMasked(Value value, const RangeAnalysis &ranges) {
     if (!isa<FloatType>(getElementType(operand)))
       continue;
     // A number half as large as the dtype allows is no weight.
-    if (holdsMask(operand, largestMask(format)) &&
-        findMaskUse(use) != MaskUse::None)
+    if (holdsMask(operand, largestMask(format)) && reachesSoftmax(use))
       return true;
   }
   return false;

@@ -69,16 +69,6 @@ static std::optional<Cell> findLive(Value value, const RangeAnalysis &ranges,
   return alone();
 }
 
-/// The probability that an element of the group is masked.
-static double shareMasked(const Cell &cell) {
-  if (cell.likelyLo > maskedBelow())
-    return 0;
-  if (cell.likelyHi < maskedBelow())
-    return 1;
-  double share = (cell.likelyHi - cell.mean) / (cell.likelyHi - cell.likelyLo);
-  return std::clamp(share, 0.0, 1.0);
-}
-
 /// The expected share of rows, along the last axis, without an element that is
 /// kept. Elements are independent, given their group's share.
 static double

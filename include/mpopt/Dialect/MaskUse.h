@@ -20,14 +20,12 @@ namespace mpopt {
 /// is a mask only where its complement is scaled by a penalty or picks one.
 std::optional<std::string> findMaskUse(mlir::Value input);
 
-/// True if the value is read as scores of a softmax or as a mask of them:
-/// through casts, sums, products with scales, limits, selections and views, to
-/// an op that drops scores of -Inf or to a mask of mp.attention. `onPath` sees
-/// the uses that lead there, the last one first.
+/// True if the value is read as scores of a softmax or as a mask of them, also
+/// through arithmetic, limits, selections and views. `onPath` sees the uses
+/// that lead there, the last one first.
 bool reachesSoftmax(
     mlir::Value value,
     llvm::function_ref<void(mlir::OpOperand &)> onPath = nullptr);
-/// The same of one use.
 bool reachesSoftmax(mlir::OpOperand &use);
 
 } // namespace mpopt

@@ -64,6 +64,10 @@ std::vector<double> chooseRows(double rows);
 /// elements, as those of a window that moves, and each column has as many.
 MaskRows guessRows(double share, const MaybeShape &shape, double count);
 
+/// The share of the elements that a cell stands for which are masked, if they
+/// are near its ends.
+double shareMasked(const Cell &cell);
+
 /// The elements of a mask that take part: scores to which less is added are
 /// masked, or those where a condition holds, or where it does not.
 enum class LiveElements { AboveMasked, NonZero, Zero };

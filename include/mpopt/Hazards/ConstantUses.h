@@ -59,13 +59,6 @@ struct Guard {
 /// is it.
 Guard findGuard(mlir::OpOperand &use);
 
-/// How a mask is applied to attention scores.
-enum class MaskUse { None, Added, Multiplied };
-
-/// The role of `use` as a mask on its way to a softmax. `Multiplied`: a product
-/// of a 0/1 mask with the constant, in which 0 * -Inf is NaN.
-MaskUse findMaskUse(mlir::OpOperand &use);
-
 } // namespace mpopt
 
 #endif // MPOPT_HAZARDS_CONSTANTUSES_H

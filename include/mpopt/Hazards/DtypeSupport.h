@@ -27,9 +27,6 @@ mlir::Type get16BitCompute(mlir::Operation *op);
 /// True if the policy keeps ops of this kind in FP32.
 bool isKeptWide(mlir::Operation *op);
 
-/// The composite of which `op` is a recognised member, else its mnemonic.
-llvm::StringRef getKind(mlir::Operation *op);
-
 /// The name of the policy, for messages.
 std::string getPolicyName(mlir::Operation *op);
 

@@ -83,14 +83,13 @@ bool isExponential(mlir::Operation *op);
 /// between `scores` and a softmax; null if there is none.
 mlir::Operation *findScale(mlir::Value scores);
 
-/// True if a number of -`least` or below reaches `value`, through ops that
-/// scale and select it, at most `depth` in a row.
-bool holdsMask(mlir::Value value, double least, unsigned depth = 6);
-
 /// Collects the constants from which `value` may have the huge negative numbers
 /// of a mask: tensors, and single numbers of -`least` or below.
 void findMasks(mlir::Value value, double least,
                llvm::SetVector<mlir::Operation *> &masks, unsigned depth = 8);
+/// True if such a number is `value`, or is scaled or selected by the ops that
+/// make it.
+bool holdsMask(mlir::Value value, double least, unsigned depth = 6);
 
 /// "likely reaches 70000, past 65504, the largest f16 value".
 std::string describeOverflow(const OverflowSite &site,

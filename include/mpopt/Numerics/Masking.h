@@ -8,11 +8,10 @@
 
 namespace mpopt {
 
-/// A softmax drops elements whose score is this far, or further, from the
-/// others: ln of the format's smallest normal number, -87.3 for FP32. Kernels
-/// flush e^x below it, and what they do not flush is lost beside the largest
-/// term of the sum, which is 1. Masks are chosen for FP32, in which models are
-/// trained: Swin's is -100, BERT's -10000.
+/// A softmax drops elements whose score is this far below the others: ln of the
+/// format's smallest normal number, -87.3 for FP32. Kernels flush e^x below it,
+/// or it is lost beside the largest term, which is 1. Masks are chosen for
+/// FP32, in which models are trained: Swin's is -100, BERT's -10000.
 inline double maskedBelow(const FloatFormat &format = FloatFormat::f32()) {
   return std::log(format.minNormal);
 }

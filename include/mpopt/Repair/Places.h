@@ -9,6 +9,7 @@
 #ifndef MPOPT_REPAIR_PLACES_H
 #define MPOPT_REPAIR_PLACES_H
 
+#include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Hazards/FindingList.h"
 
@@ -29,14 +30,9 @@ void addReaders(mlir::Value value, llvm::SetVector<mlir::Operation *> &readers,
 void addProducers(mlir::Value value,
                   llvm::SetVector<mlir::Operation *> &producers);
 
-/// Members of composites, by the composite's number.
-using IdiomMembers =
-    llvm::DenseMap<int64_t, llvm::SmallVector<mlir::Operation *>>;
-IdiomMembers findMembers(mlir::ModuleOp module);
-
 /// The default action of a `keep-fp32`, if its rule plans none itself.
 FixAction keepAround(const FindingList::Entry &entry,
-                     const IdiomMembers &members);
+                     const Composites &composites);
 
 } // namespace mpopt
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Composites.h"
+#include "FusedKernels.h"
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
@@ -41,10 +41,10 @@ static Value findHalved(Value a, Value gate) {
   return inOrder ? Value(split.getInput()) : Value();
 }
 
-static std::optional<Composite> matchProduct(mp::MulOp product) {
+static std::optional<FusedKernel> matchProduct(mp::MulOp product) {
   for (unsigned side : {0u, 1u}) {
     Value x = product->getOperand(side), gate = product->getOperand(1 - side);
-    Composite composite;
+    FusedKernel composite;
     composite.members = {product};
     if (SmallVector<Operation *, 4> members = findGate(gate, x);
         !members.empty()) {
@@ -69,7 +69,7 @@ static bool hasOneReader(Value value) {
 }
 
 /// min(max(x, a), b) for clamp.
-static std::optional<Composite> matchClamp(Operation *op) {
+static std::optional<FusedKernel> matchClamp(Operation *op) {
   if (!isa<mp::MaxOp, mp::MinOp>(op) || op->getNumOperands() != 2)
     return std::nullopt;
   auto limited = splitNumber(op);
@@ -79,13 +79,13 @@ static std::optional<Composite> matchClamp(Operation *op) {
       inner->getName() == op->getName() || inner->getNumOperands() != 2 ||
       !splitNumber(inner) || !hasOneReader(inner->getResult(0)))
     return std::nullopt;
-  Composite composite;
+  FusedKernel composite;
   composite.members = {inner, op};
   composite.saved = {splitNumber(inner)->first};
   return composite;
 }
 
-std::optional<Composite> mpopt::matchExportedForm(Operation *op) {
+std::optional<FusedKernel> mpopt::matchExportedForm(Operation *op) {
   if (auto product = dyn_cast<mp::MulOp>(op))
     return matchProduct(product);
   if (auto clamp = matchClamp(op))
@@ -95,7 +95,7 @@ std::optional<Composite> mpopt::matchExportedForm(Operation *op) {
   auto sqrt = root ? getMaker<mp::SqrtOp>(root, Peel::Identities) : nullptr;
   if (!sqrt || !hasOneReader(sqrt.getResult()))
     return std::nullopt;
-  Composite composite;
+  FusedKernel composite;
   composite.members = {sqrt, op};
   composite.saved = {op->getResult(0)};
   return composite;

@@ -3,7 +3,7 @@
 
 #include "mpopt/Adjoint/SavedTensors.h"
 
-#include "Composites.h"
+#include "FusedKernels.h"
 #include "Layout.h"
 
 #include "mpopt/Adjoint/SavingInterface.h"
@@ -55,7 +55,7 @@ namespace {
 /// The tensors saved in one block, and in bodies of its ops.
 class Collector {
 public:
-  Collector(Layouts &layouts, const Composites &composites)
+  Collector(Layouts &layouts, const FusedKernels &composites)
       : layouts(layouts), composites(composites) {}
 
   void collect(ArrayRef<OpReads> reads);
@@ -68,7 +68,7 @@ public:
   void repeat(SavedTensor &tensor) const;
 
   Layouts &layouts;
-  const Composites &composites;
+  const FusedKernels &composites;
   std::map<Key, size_t> places;
   std::vector<SavedTensor> tensors;
   /// The op of the main graph that is at hand.
@@ -80,7 +80,7 @@ public:
 
 private:
   void collectOp(const OpReads &read);
-  void collectComposite(const Composite &composite);
+  void collectComposite(const FusedKernel &composite);
   void collectBodies(const OpReads &read);
 };
 
@@ -233,7 +233,7 @@ void Context::keepNew(std::optional<int64_t> elements, Type type) {
   collector.add({nullptr, op(), ++copies}, std::move(tensor));
 }
 
-void Collector::collectComposite(const Composite &composite) {
+void Collector::collectComposite(const FusedKernel &composite) {
   Operation *owner = composite.members.front();
   for (Value value : composite.saved)
     keepValue(value, owner, composite.computes);
@@ -301,7 +301,7 @@ void Collector::collectBodies(const OpReads &read) {
 void Collector::collectOp(const OpReads &read) {
   if (!read.bodies.empty())
     return collectBodies(read);
-  if (const Composite *composite = composites.get(read.op))
+  if (const FusedKernel *composite = composites.get(read.op))
     return collectComposite(*composite);
   Context context(*this, read.op, read.values);
   if (auto saving = dyn_cast<SavingOpInterface>(read.op))
@@ -320,8 +320,8 @@ void Collector::collect(ArrayRef<OpReads> reads) {
 
 SavedTensors mpopt::findSavedTensors(Block &block, ArrayRef<OpReads> reads) {
   Layouts layouts;
-  Composites composites(block);
-  for (const Composite &composite : composites.all)
+  FusedKernels composites(block);
+  for (const FusedKernel &composite : composites.all)
     if (composite.attended)
       layouts.setAttention(composite.attended);
   // In this order no value is followed far.

@@ -88,12 +88,7 @@ static double shareKept(SpreadContext &ctx, Value mask) {
   Cell hull = value.hull();
   if (!isa<FloatType>(getElementType(mask)))
     return std::clamp(hull.mean, 0.0, 1.0);
-  if (hull.likelyLo > maskedBelow() || !std::isfinite(hull.likelyLo))
-    return 1;
-  if (hull.likelyHi < maskedBelow())
-    return 0;
-  return std::clamp(
-      (hull.mean - hull.likelyLo) / (hull.likelyHi - hull.likelyLo), 0.0, 1.0);
+  return std::isfinite(hull.likelyLo) ? 1 - shareMasked(hull) : 1;
 }
 
 /// The keys that each query sees of those within a distance.

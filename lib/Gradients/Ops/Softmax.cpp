@@ -52,9 +52,7 @@ static std::optional<double> shareAdded(const AbstractValue &mask) {
       hull.likelyHi < maskedBelow() || !std::isfinite(hull.likelyLo) ||
       !isBimodal(hull))
     return std::nullopt;
-  return std::clamp(1 - (hull.mean - hull.likelyHi) /
-                            (hull.likelyLo - hull.likelyHi),
-                    0.0, 1.0);
+  return 1 - shareMasked(hull);
 }
 
 /// The rows of a softmax over the last axis, whose logits are masked: chosen

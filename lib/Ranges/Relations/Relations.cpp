@@ -25,6 +25,7 @@
 #include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
 
+#include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
@@ -350,14 +351,15 @@ static void refineSquares(Operation *op, AbstractValue &value,
 /// Products of one value with a function of it, as recognised: their minimum.
 static void refineActivation(Operation *op, AbstractValue &value,
                              TransferContext &ctx) {
-  auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
-  if (!idiom || !idiom.getResult())
+  mp::IdiomAttr idiom = getIdiom(op);
+  auto function = idiom && idiom.getResult()
+                      ? parseUnaryFunction(idiom.getKind().getValue())
+                      : std::nullopt;
+  if (!function || value.hull().empty())
     return;
-  auto function = parseUnaryFunction(idiom.getKind().getValue());
-  double least = function == UnaryFunction::Silu   ? -0.27847
-                 : function == UnaryFunction::Gelu ? -0.1702
-                                                   : 0;
-  if (least == 0 || value.hull().empty())
+  // Idioms match coefficients within 2e-3, of which a formula has at most four.
+  double least = image({*function}, Interval::whole()).lo * (1 + 8e-3);
+  if (!(least < 0) || !std::isfinite(least))
     return;
   // Near 1 + erf(x) = 0 the error of 1 counts times x. Every member rounds.
   const FloatFormat *own = getFloatFormat(getElementType(op->getResult(0)));

@@ -37,7 +37,7 @@ static size_t countOps(ModuleOp module) {
 CastSearch::CastSearch(ModuleOp module, ArrayRef<FindingList::Entry> entries,
                        Trials &trials, AcceptancePolicy policy)
     : module(module), entries(entries), trials(trials), policy(policy),
-      nodes(module), members(findMembers(module)),
+      nodes(module), composites(module),
       runsLeft(std::clamp(kBudget / countOps(module), kFewestRuns, kMostRuns)) {
 }
 

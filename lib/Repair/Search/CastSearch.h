@@ -37,7 +37,7 @@ public:
 
   /// The default action of a finding, if its rule plans none itself.
   FixAction keepAround(const FindingList::Entry &entry) const {
-    return mpopt::keepAround(entry, members);
+    return mpopt::keepAround(entry, composites);
   }
   CastPlan getPlan() const { return getPlan(kept); }
 
@@ -74,7 +74,7 @@ private:
   AcceptancePolicy policy;
   const OutputEffects *effects = nullptr;
   Nodes nodes;
-  IdiomMembers members;
+  Composites composites;
   unsigned runsLeft;
   /// The result with the nodes that are kept now.
   TrialResult now;

@@ -56,26 +56,16 @@ void mpopt::addProducers(Value value, llvm::SetVector<Operation *> &producers) {
   }
 }
 
-IdiomMembers mpopt::findMembers(ModuleOp module) {
-  IdiomMembers members;
-  module.walk([&](Operation *op) {
-    if (auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom"))
-      members[idiom.getId()].push_back(op);
-  });
-  return members;
-}
-
 FixAction mpopt::keepAround(const FindingList::Entry &entry,
-                            const IdiomMembers &members) {
+                            const Composites &composites) {
   llvm::SetVector<Operation *> ops;
   const RuleInfo &rule = *findRule(entry.finding.rule);
   if (!isInserted(entry.op))
     ops.insert(entry.op);
   // The lists judge a composite as a whole.
-  auto idiom = entry.op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
-  if (idiom && rule.byList)
-    if (auto found = members.find(idiom.getId()); found != members.end())
-      ops.insert(found->second.begin(), found->second.end());
+  if (const Composite *composite = composites.get(entry.op);
+      composite && rule.byList)
+    ops.insert(composite->members.begin(), composite->members.end());
   if (entry.value.getDefiningOp() != entry.op)
     addProducers(entry.value, ops);
   // The lists ask for the op alone; a range has to be held on to by who reads.

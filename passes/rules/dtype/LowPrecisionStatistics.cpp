@@ -11,6 +11,7 @@
 #include "mpopt/Hazards/DtypeSupport.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -98,7 +99,7 @@ void LowPrecisionStatistics::judgeRunning(Operation *op) {
 
 void LowPrecisionStatistics::judge(Operation *op) {
   bool reduces = isa<mp::ReduceMeanOp>(op);
-  if ((!hasRole(op, Role::Statistic) && !reduces) || op->hasAttr("mp.idiom"))
+  if ((!hasRole(op, Role::Statistic) && !reduces) || getIdiom(op))
     return;
   if (hasRole(op, Role::BatchNorm))
     return judgeRunning(op);

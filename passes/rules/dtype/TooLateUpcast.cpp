@@ -11,6 +11,7 @@
 #include "mpopt/Hazards/DtypeSupport.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"

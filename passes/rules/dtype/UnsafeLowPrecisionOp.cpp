@@ -13,7 +13,7 @@
 #include "mpopt/Hazards/RangeVerdict.h"
 #include "passes/rules/Rules.h"
 
-#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -28,7 +28,7 @@ using namespace mpopt;
 /// A normalisation as one op: frameworks sum in FP32 inside, unless the model
 /// says otherwise.
 static bool hasWideStatistics(Operation *op) {
-  if (op->hasAttr("mp.idiom"))
+  if (getIdiom(op))
     return false;
   if (auto stash = op->getAttrOfType<TypeAttr>("stash_type"))
     return isWide(stash.getValue());
@@ -39,7 +39,7 @@ namespace {
 struct UnsafeLowPrecisionOp
     : mpopt::impl::UnsafeLowPrecisionOpBase<UnsafeLowPrecisionOp> {
   void check(ModuleOp module) override {
-    collectMembers(module);
+    composites.emplace(module);
     module.walk([&](Operation *op) {
       if (isKeptWide(op) && !hasRole(op, Role::Loss | Role::Statistic))
         if (Type type = get16BitCompute(op))
@@ -48,29 +48,19 @@ struct UnsafeLowPrecisionOp
   }
 
 private:
-  void collectMembers(ModuleOp module);
   SmallVector<Operation *> getMembers(Operation *op) const;
   RangeVerdict getVerdict(Operation *op);
   void judge(Operation *op, Type type);
 
-  /// The members of each recognised composite, in program order.
-  llvm::DenseMap<int64_t, SmallVector<Operation *>> members;
+  std::optional<Composites> composites;
 };
 } // namespace
 
-void UnsafeLowPrecisionOp::collectMembers(ModuleOp module) {
-  members.clear();
-  module.walk([&](Operation *op) {
-    if (auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom"))
-      members[idiom.getId()].push_back(op);
-  });
-}
-
 /// All ops of the composite that the op belongs to, or the op.
 SmallVector<Operation *> UnsafeLowPrecisionOp::getMembers(Operation *op) const {
-  if (auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom"))
-    return members.lookup(idiom.getId());
-  return {op};
+  const Composite *composite = composites->get(op);
+  return composite ? SmallVector<Operation *>(ArrayRef(composite->members))
+                   : SmallVector<Operation *>{op};
 }
 
 RangeVerdict UnsafeLowPrecisionOp::getVerdict(Operation *op) {
@@ -87,7 +77,7 @@ static std::string nameMember(Value where, Operation *result) {
 }
 
 void UnsafeLowPrecisionOp::judge(Operation *op, Type type) {
-  auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
+  mp::IdiomAttr idiom = getIdiom(op);
   if (idiom && !idiom.getResult())
     return;
   StringRef kind = getKind(op);

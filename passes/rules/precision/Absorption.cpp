@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Hazards/ConstantUses.h"
 #include "mpopt/Hazards/RangeSupport.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/MaskUse.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -61,7 +61,7 @@ void Absorption::judge(Operation *op, const RangeAnalysis &ranges) {
     if (most == 0 || most >= typical * format.unitRoundoff() ||
         typical >= format.overflowFrom)
       continue;
-    if (findMaskUse(op->getOpOperand(0)) != MaskUse::None)
+    if (reachesSoftmax(op->getOpOperand(0)))
       continue;
     FindingBuilder finding = report(op, op->getResult(0));
     // The sum is as good as its rounding; what is lost is missed where it is

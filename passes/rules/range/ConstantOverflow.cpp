@@ -11,8 +11,10 @@
 #include "mpopt/Repair/Scaling.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/MaskUse.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Masking.h"
 
 #include <cmath>
 
@@ -37,12 +39,19 @@ private:
 };
 } // namespace
 
+/// How a mask is applied to scores. `Multiplied`: as a number times 0 or 1, and
+/// 0 times -Inf is NaN.
+enum class MaskUse { None, Added, Multiplied };
+
 /// The worst that the constant does as a mask.
 static std::pair<MaskUse, OpOperand *> getMaskUse(const ConstantUse &use) {
   std::pair<MaskUse, OpOperand *> worst = {MaskUse::None, use.uses.front()};
   // Masks are large negative numbers, or multiplied by what makes them so.
   for (OpOperand *operand : ArrayRef(use.uses).take_front(16))
-    if (MaskUse mask = findMaskUse(*operand); mask > worst.first)
+    if (MaskUse mask = hasRole(operand->getOwner(), Role::Multiplication)
+                           ? MaskUse::Multiplied
+                           : MaskUse::Added;
+        mask > worst.first && reachesSoftmax(*operand))
       worst = {mask, operand};
   return worst;
 }
@@ -84,7 +93,7 @@ void ConstantOverflow::judge(const ConstantUse &use) {
   what += " in " + dtype;
   auto limit = FixAction::onConstants(FixAction::Kind::LimitConstant,
                                       {use.value().getDefiningOp()},
-                                      format.maxFinite / 2);
+                                      largestMask(format));
   if (mask == MaskUse::Added) {
     finding.severity(Severity::Warning)
         .message(what + ": as a mask it works until a whole row is masked, "
@@ -93,7 +102,7 @@ void ConstantOverflow::judge(const ConstantUse &use) {
         .fix("change-constant",
              "mask with a value that " + dtype +
                  " holds and that leaves room for the scores, such as " +
-                 formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)",
+                 formatNumber(-largestMask(format)) + " (finfo.min / 2)",
              limit);
     return;
   }
@@ -105,7 +114,7 @@ void ConstantOverflow::judge(const ConstantUse &use) {
         .fix("change-constant",
              "multiply with a value that " + dtype +
                  " holds and that leaves room for the scores, such as " +
-                 formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)",
+                 formatNumber(-largestMask(format)) + " (finfo.min / 2)",
              limit);
     return;
   }

@@ -13,6 +13,7 @@
 #include "mpopt/Repair/Scaling.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Roles.h"
@@ -98,11 +99,8 @@ static std::string describeHazard(Operation *op) {
 /// do.
 static bool guardsZeroSample(const Guarded &guarded) {
   auto isNormalization = [](Operation *op) {
-    auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
-    return hasRole(op, Role::Normalization) ||
-           (idiom &&
-            hasRole(getMeaning(idiom.getKind().getValue(), op->getContext()),
-                    Role::Normalization));
+    return hasRole(getMeaning(getKind(op), op->getContext()),
+                   Role::Normalization);
   };
   auto isRoot = [](Operation *op) { return hasRole(op, Role::Root); };
   if (isNormalization(guarded.first().op) ||

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
@@ -76,7 +77,7 @@ static double vanishesFrom(const FloatFormat &format) {
 }
 
 void LossForm::judgeLog(Operation *log) {
-  if (log->getNumResults() != 1 || log->hasAttr("mp.idiom") ||
+  if (log->getNumResults() != 1 || getIdiom(log) ||
       (!log->hasAttr(kLossPartAttr) && !isReadByLoss(log->getResult(0))))
     return;
   Operation *maker = getMaker(log->getOperand(0), Peel::CastsAndViews);
@@ -86,7 +87,7 @@ void LossForm::judgeLog(Operation *log) {
                     getSplatConstant(maker->getOperand(0)) == 1.0;
   Operation *probability =
       complement ? getMaker(maker->getOperand(1), Peel::CastsAndViews) : maker;
-  if (!probability || probability->hasAttr("mp.idiom"))
+  if (!probability || getIdiom(probability))
     return;
   const FloatFormat *format =
       getFloatFormat(getElementType(probability->getResult(0)));

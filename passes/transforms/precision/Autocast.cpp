@@ -21,6 +21,7 @@
 
 #include "passes/transforms/precision/Strategy.h"
 
+#include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 
@@ -72,7 +73,7 @@ static Weight getWeight(OpOperand &operand) {
   }
   MaybeShape shape = getShape(value);
   if (source.getDefiningOp<ConstantOp>() &&
-      (getNumElements(shape) == 1 || operand.getOwner()->hasAttr("mp.idiom")))
+      (getNumElements(shape) == 1 || getIdiom(operand.getOwner())))
     return Weight::Number;
   return shape && shape->empty() ? Weight::Scalar : Weight::Tensor;
 }

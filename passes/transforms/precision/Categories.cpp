@@ -12,6 +12,7 @@
 
 #include "passes/transforms/precision/Categories.h"
 
+#include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -133,7 +134,7 @@ std::optional<Category> Categories::find(Operation *op) const {
     return std::nullopt;
   if (op->hasAttr(kLossPartAttr) && policy.getKind() == PolicyKind::Autocast)
     return Category::Fp32;
-  auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
+  mp::IdiomAttr idiom = getIdiom(op);
   if (idiom && policy.getKind() != PolicyKind::Converter) {
     StringRef name =
         getCompositeName(idiom.getKind().getValue(), policy.getFramework());

@@ -1,4 +1,4 @@
-//===- Composites.cpp - Ops of a framework that files write out
+//===- FusedKernels.cpp - Ops of a framework that files write out
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // RMS norm has no kernel outside of CUDA and is mostly written by hand, and so
@@ -7,9 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Composites.h"
+#include "FusedKernels.h"
 
-#include "mpopt/Dialect/Interfaces/ShapeFacts.h"
+#include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -21,7 +21,6 @@
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -31,17 +30,13 @@ template <typename OpTy> static bool isKind(StringRef kind) {
   return kind == OpTy::getOperationName().split('.').second;
 }
 
-static bool isMember(Operation *op, const Composite &composite) {
-  return op && llvm::is_contained(composite.members, op);
-}
-
 /// The values that members read from outside and that are no constants.
 static SmallVector<Value, 4> getInputs(const Composite &composite) {
   llvm::SmallSetVector<Value, 4> inputs;
   for (Operation *member : composite.members)
     for (Value operand : member->getOperands())
-      if (!isMember(getMaker(operand, Peel::Identities | Peel::InsertedCasts),
-                    composite) &&
+      if (!composite.contains(
+              getMaker(operand, Peel::Identities | Peel::InsertedCasts)) &&
           !isConstant(operand) && isa<FloatType>(getElementType(operand)))
         inputs.insert(operand);
   return SmallVector<Value, 4>(inputs.begin(), inputs.end());
@@ -59,11 +54,11 @@ static bool isExportedGelu(const Composite &composite) {
       continue;
     auto comesFromSum = [&](Value value) {
       auto sum = getMaker<mp::AddOp>(value);
-      return isMember(sum, composite) && splitNumber(sum) &&
+      return composite.contains(sum) && splitNumber(sum) &&
              splitNumber(sum)->second == 1.0;
     };
     auto isMade = [&](Value value) {
-      return isMember(getMaker(value), composite);
+      return composite.contains(getMaker(value));
     };
     Value lhs = member->getOperand(0), rhs = member->getOperand(1);
     if ((comesFromSum(lhs) && isMade(rhs)) ||
@@ -79,57 +74,46 @@ static bool isExportedSilu(const Composite &composite) {
                       [](Operation *op) { return isa<mp::SigmoidOp>(op); });
 }
 
-/// F.layer_norm is over trailing axes; a norm over others is by hand. The first
-/// of its axes.
-static std::optional<unsigned> getNormalizedFrom(const Composite &composite) {
-  for (Operation *member : composite.members) {
-    if (!hasRole(member, Role::Reduction))
-      continue;
-    MaybeShape shape = getShape(member->getOperand(0));
-    auto axes = getReducedAxes(member, ShapeFacts());
-    if (!shape || !axes || axes->empty() ||
-        !llvm::equal(*axes, llvm::seq<int64_t>(axes->front(), shape->size())))
-      return std::nullopt;
-    return unsigned(axes->front());
-  }
-  return std::nullopt;
-}
-
 /// The number of groups: of the shape that the members normalise.
 static std::optional<int64_t> getGroups(const Composite &composite) {
   for (Operation *member : composite.members)
     if (isa<mp::ReshapeOp>(member))
       if (MaybeShape shape = getShape(member->getResult(0));
           shape && shape->size() >= 3 && (*shape)[1] >= 0 &&
-          !isMember(getMaker(member->getOperand(0)), composite))
+          !composite.contains(getMaker(member->getOperand(0))))
         return (*shape)[1];
   return std::nullopt;
 }
 
-/// Says what the kernel of that kind saves; false if there is none.
-static bool describe(StringRef kind, Composite &composite) {
-  composite.saved = getInputs(composite);
-  if (composite.saved.empty())
-    return false;
-  if (isKind<mp::GeluOp>(kind))
-    return isExportedGelu(composite);
-  if (isKind<mp::SiluOp>(kind))
-    return isExportedSilu(composite);
-  composite.counted = composite.saved.front();
-  // Over all behind the channels a layer norm looks like an instance norm.
-  if (isKind<mp::LayerNormOp>(kind) || isKind<mp::InstanceNormOp>(kind)) {
-    std::optional<unsigned> from = getNormalizedFrom(composite);
-    composite.dims = from.value_or(0);
-    composite.statistics = 2;
-    return from.has_value();
+/// What the kernel of a composite saves; nothing if there is no such kernel.
+static std::optional<FusedKernel> describe(const Composite &composite) {
+  FusedKernel kernel;
+  kernel.members = composite.members;
+  kernel.saved = getInputs(composite);
+  if (kernel.saved.empty() ||
+      (isKind<mp::GeluOp>(composite.kind) && !isExportedGelu(composite)) ||
+      (isKind<mp::SiluOp>(composite.kind) && !isExportedSilu(composite)))
+    return std::nullopt;
+  if (isKind<mp::GeluOp>(composite.kind) || isKind<mp::SiluOp>(composite.kind))
+    return kernel;
+  kernel.counted = kernel.saved.front();
+  // F.layer_norm is over trailing axes; a norm over others is by hand. Over all
+  // behind the channels a layer norm looks like an instance norm.
+  if ((isKind<mp::LayerNormOp>(composite.kind) ||
+       isKind<mp::InstanceNormOp>(composite.kind)) &&
+      composite.reducesTail()) {
+    kernel.dims = unsigned(composite.axes.front());
+    kernel.statistics = 2;
+    return kernel;
   }
-  if (isKind<mp::GroupNormOp>(kind)) {
-    std::optional<int64_t> groups = getGroups(composite);
-    composite.dims = 1;
-    composite.statistics = 2 * groups.value_or(0);
-    return groups.has_value();
-  }
-  return false;
+  std::optional<int64_t> groups = isKind<mp::GroupNormOp>(composite.kind)
+                                      ? getGroups(composite)
+                                      : std::nullopt;
+  if (!groups)
+    return std::nullopt;
+  kernel.dims = 1;
+  kernel.statistics = 2 * *groups;
+  return kernel;
 }
 
 //===----------------------------------------------------------------------===//
@@ -137,7 +121,7 @@ static bool describe(StringRef kind, Composite &composite) {
 //===----------------------------------------------------------------------===//
 
 /// `value` times one number, which nobody learns; the value.
-static Value getScaled(Value value, Composite &attention) {
+static Value getScaled(Value value, FusedKernel &attention) {
   auto product = getMaker<mp::MulOp>(value);
   if (!product)
     return {};
@@ -151,7 +135,7 @@ static Value getScaled(Value value, Composite &attention) {
 
 /// The product of the probabilities and the values: through casts, a dropout,
 /// and what turns NaN of rows without a key into 0.
-static mp::MatMulOp findSecondProduct(Value value, Composite &attention) {
+static mp::MatMulOp findSecondProduct(Value value, FusedKernel &attention) {
   for (Operation *user : value.getUsers()) {
     if (user->hasAttr(kBackwardAttr))
       continue;
@@ -187,8 +171,8 @@ static Value getUnfolded(Value transposed) {
 
 /// softmax((s q) (s k)^T + mask) v: both factors are scaled, as PyTorch's
 /// composite and both exporters write scaled_dot_product_attention.
-static std::optional<Composite> matchAttention(mp::SoftmaxOp softmax) {
-  Composite attention;
+static std::optional<FusedKernel> matchAttention(mp::SoftmaxOp softmax) {
+  FusedKernel attention;
   attention.members.push_back(softmax);
   Operation *scores = getMaker(softmax.getInput());
   if (isa_and_present<mp::AddOp>(scores)) {
@@ -222,29 +206,22 @@ static std::optional<Composite> matchAttention(mp::SoftmaxOp softmax) {
 // All of a block
 //===----------------------------------------------------------------------===//
 
-Composites::Composites(Block &block) {
-  // Copies of a body keep the number of their idiom.
-  llvm::MapVector<std::pair<Block *, int64_t>, std::pair<StringRef, Composite>>
-      found;
-  for (Operation &top : block)
-    top.walk([&](Operation *op) {
-      if (auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom")) {
-        auto &[kind, composite] = found[{op->getBlock(), idiom.getId()}];
-        kind = idiom.getKind().getValue();
-        composite.members.push_back(op);
-      }
-      if (op->hasAttr(kBackwardAttr) && op->getBlock() == &block)
-        return;
-      if (auto softmax = dyn_cast<mp::SoftmaxOp>(op))
-        if (auto attention = matchAttention(softmax))
-          all.push_back(std::move(*attention));
-      if (auto form = matchExportedForm(op))
-        all.push_back(std::move(*form));
-    });
-  for (auto &[id, entry] : found)
-    if (describe(entry.first, entry.second))
-      all.push_back(std::move(entry.second));
-  for (auto [index, composite] : llvm::enumerate(all))
-    for (Operation *member : composite.members)
+FusedKernels::FusedKernels(Block &block) {
+  block.walk([&](Operation *op) {
+    if (op->hasAttr(kBackwardAttr) && op->getBlock() == &block)
+      return;
+    if (auto softmax = dyn_cast<mp::SoftmaxOp>(op))
+      if (auto attention = matchAttention(softmax))
+        all.push_back(std::move(*attention));
+    if (auto form = matchExportedForm(op))
+      all.push_back(std::move(*form));
+  });
+  Composites composites(block.getParentOp());
+  for (const Composite &composite : composites.all())
+    if (block.findAncestorOpInBlock(*composite.members.front()))
+      if (auto kernel = describe(composite))
+        all.push_back(std::move(*kernel));
+  for (auto [index, kernel] : llvm::enumerate(all))
+    for (Operation *member : kernel.members)
       byMember.try_emplace(member, index);
 }

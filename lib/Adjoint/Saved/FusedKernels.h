@@ -1,4 +1,4 @@
-//===- Composites.h - Ops of a framework that files write out ---*- C++ -*-===//
+//===- FusedKernels.h - Ops of a framework in several ops -------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Exporters write GELU, SiLU, norms and scaled_dot_product_attention out in ops
@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_LIB_ADJOINT_SAVED_COMPOSITES_H
-#define MPOPT_LIB_ADJOINT_SAVED_COMPOSITES_H
+#ifndef MPOPT_LIB_ADJOINT_SAVED_FUSEDKERNELS_H
+#define MPOPT_LIB_ADJOINT_SAVED_FUSEDKERNELS_H
 
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
@@ -21,7 +21,7 @@
 namespace mpopt {
 
 /// One op of the framework.
-struct Composite {
+struct FusedKernel {
   llvm::SmallVector<mlir::Operation *, 12> members;
   /// The values that it saves: operands of members from outside, results.
   llvm::SmallVector<mlir::Value, 4> saved;
@@ -37,21 +37,21 @@ struct Composite {
 };
 
 /// The op that `op` is the last member of, by its form alone.
-std::optional<Composite> matchExportedForm(mlir::Operation *op);
+std::optional<FusedKernel> matchExportedForm(mlir::Operation *op);
 
 /// Those of the block and of bodies in it, and of which one an op is part.
-struct Composites {
-  explicit Composites(mlir::Block &block);
+struct FusedKernels {
+  explicit FusedKernels(mlir::Block &block);
 
-  const Composite *get(mlir::Operation *op) const {
+  const FusedKernel *get(mlir::Operation *op) const {
     auto found = byMember.find(op);
     return found == byMember.end() ? nullptr : &all[found->second];
   }
 
-  std::vector<Composite> all;
+  std::vector<FusedKernel> all;
   llvm::DenseMap<mlir::Operation *, size_t> byMember;
 };
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_ADJOINT_SAVED_COMPOSITES_H
+#endif // MPOPT_LIB_ADJOINT_SAVED_FUSEDKERNELS_H
