@@ -14,7 +14,7 @@ from pathlib import Path
 
 CODE = (".cpp", ".h", ".td", ".inc")
 #: Layers that judge what storage does to values.
-JUDGING = ("lib/Hazards", "lib/Effects", "lib/Repair")
+JUDGING = ("lib/Propagate", "lib/Hazards", "lib/Effects", "lib/Repair")
 OP_TEST = re.compile(r"\b(?:isa|dyn_cast|cast|isa_and_nonnull|isa_and_present|dyn_cast_or_null|dyn_cast_if_present)<([^<>]*)>"
                      r"|\.Case<([^<>]*)>|\.Case\(\[[^\]]*\]\((?:mp::)?(\w+Op) ")
 OP_NAME = re.compile(r"\b(?:mp::)?(\w+Op)\b")
@@ -106,7 +106,7 @@ Places = Callable[[Path], Iterator[tuple[str, int, str]]]
 #: Each measure: what it counts, or the places that it counts.
 MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
     "lines of lib and include": (lambda root: _lines(root, ("lib", "include")), None),
-    "lines of hazards, effects and repair": (lambda root: _lines(root, JUDGING), None),
+    "lines of domains, hazards, effects and repair": (lambda root: _lines(root, JUDGING), None),
     "dispatch sites in 1,000 lines of effects": (_dispatch, None),
     "op walkers": (None, _walkers),
     "functions over 100 lines": (None, lambda root: _long(root, 100)),
@@ -114,17 +114,17 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
     "constants without a comment": (None, _constants),
 }
 LIMITS = {
-    "lines of lib and include": 139000,
-    "lines of hazards, effects and repair": 12400,
-    "dispatch sites in 1,000 lines of effects": 23,
+    "lines of lib and include": 140500,
+    "lines of domains, hazards, effects and repair": 12500,
+    "dispatch sites in 1,000 lines of effects": 20,
     "op walkers": 2,
     "functions over 100 lines": 1,
-    "functions over 60 lines": 20,
+    "functions over 60 lines": 19,
     "constants without a comment": 17,
 }
 TARGETS = {
     "lines of lib and include": 134000,
-    "lines of hazards, effects and repair": 9000,
+    "lines of domains, hazards, effects and repair": 9000,
     "dispatch sites in 1,000 lines of effects": 8,
     "op walkers": 3,
     "functions over 100 lines": 0,

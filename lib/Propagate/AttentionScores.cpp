@@ -11,8 +11,7 @@ using namespace mlir;
 using namespace mpopt;
 
 /// Heads have an axis, or lie side by side in the last one.
-std::optional<AttentionScores>
-AttentionScores::of(mp::AttentionOp op) {
+std::optional<AttentionScores> AttentionScores::of(mp::AttentionOp op) {
   MaybeShape query = getShape(op.getQuery()), key = getShape(op.getKey());
   // A cap or kept keys make other scores.
   if (!query || !key || query->size() < 2 || key->size() < 2 ||

@@ -162,8 +162,9 @@ static std::optional<double> noiseOf(Value value, int64_t fromLast,
 }
 
 /// The share of the choices of `chosen` elements along an axis that change.
-std::optional<double> ChangedDecisions::shareOfExtreme(Value value, int64_t axis,
-                                               double chosen) const {
+std::optional<double> ChangedDecisions::shareOfExtreme(Value value,
+                                                       int64_t axis,
+                                                       double chosen) const {
   MaybeShape shape = getShape(value);
   std::optional<int64_t> at =
       shape ? normalizeAxis(axis, shape->size()) : std::nullopt;
@@ -182,9 +183,9 @@ std::optional<double> ChangedDecisions::shareOfExtreme(Value value, int64_t axis
   // count times the integral of phi^2.
   double changed =
       chosen >= count ? count / std::sqrt(std::numbers::pi) * ahead
-      : chosen > 1 ? count * density(quantile(1 - chosen / count)) * ahead /
-                         chosen
-                   : densityOfTopGap(count) * ahead;
+      : chosen > 1
+          ? count * density(quantile(1 - chosen / count)) * ahead / chosen
+          : densityOfTopGap(count) * ahead;
   return std::min(-std::expm1(-changed), 1 - 1 / count);
 }
 
@@ -226,14 +227,16 @@ static std::optional<double> evaluateAt(Value value, Value x, double at,
   if (!op || depth == 0 || op->getNumOperands() == 0 ||
       op->getNumOperands() > 2)
     return std::nullopt;
-  std::optional<double> lhs = valueAt(op->getOperand(0), x, at, stored, depth - 1);
+  std::optional<double> lhs =
+      valueAt(op->getOperand(0), x, at, stored, depth - 1);
   if (!lhs)
     return std::nullopt;
   if (op->getNumOperands() == 1) {
     std::optional<Unary> function = getFunction(op);
     return function ? std::optional(evaluate(*function, *lhs)) : std::nullopt;
   }
-  std::optional<double> rhs = valueAt(op->getOperand(1), x, at, stored, depth - 1);
+  std::optional<double> rhs =
+      valueAt(op->getOperand(1), x, at, stored, depth - 1);
   if (!rhs)
     return std::nullopt;
   if (hasRole(op, Role::Addition))
@@ -264,7 +267,8 @@ static std::optional<double> valueAt(Value value, Value x, double at,
                                     : result;
 }
 
-/// The whole numbers that a chain of functions starts from; null if it does not.
+/// The whole numbers that a chain of functions starts from; null if it does
+/// not.
 static Value findWhole(Value value) {
   // Buckets of distances take a handful of ops.
   constexpr unsigned kMostOps = 16;
@@ -380,7 +384,8 @@ bool ChangedDecisions::hasChoices(Block &body) {
       .wasInterrupted();
 }
 
-std::optional<double> ChangedDecisions::shareChanged(Operation *op, Value result) {
+std::optional<double> ChangedDecisions::shareChanged(Operation *op,
+                                                     Value result) {
   Value value = op->getOperand(0);
   if (isa<mp::CastOp>(op))
     // A truth value is false for 0 alone, which rounding keeps.
@@ -392,9 +397,8 @@ std::optional<double> ChangedDecisions::shareChanged(Operation *op, Value result
     double chosen = 1;
     if (at && getShape(result) && int64_t(getShape(result)->size()) == rank)
       chosen = double(std::max<int64_t>((*getShape(result))[*at], 1));
-    return moments.isKnown(value)
-               ? shareOfExtreme(value, axis.getInt(), chosen)
-               : std::nullopt;
+    return moments.isKnown(value) ? shareOfExtreme(value, axis.getInt(), chosen)
+                                  : std::nullopt;
   }
   if (op->getNumOperands() == 2 && getElementType(result).isInteger(1) &&
       isFloat(op->getOperand(1)))
