@@ -17,6 +17,7 @@
 #include "mpopt/Numerics/FloatFormat.h"
 #include "mpopt/Numerics/Unary.h"
 #include "mpopt/Propagate/Masks.h"
+#include "mpopt/Propagate/NonFinite.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
 #include <cmath>
@@ -201,7 +202,11 @@ std::optional<double> ChangedDecisions::shareOfComparison(Operation *op) const {
     Cell hull = ranges.preRounding(operand).hull();
     mean = hull.mean - mean;
     variance += hull.variance;
-    error += moments.of(operand).error;
+    // Numbers that become Inf are still beyond what they are compared with.
+    bool overflows =
+        isPastEdge(operand, true, ranges) || isPastEdge(operand, false, ranges);
+    TensorMoments own = moments.of(operand);
+    error += overflows ? squareOfRounding(operand) * own.square : own.error;
   }
   if (error == 0)
     return 0;
@@ -410,6 +415,15 @@ std::optional<double> ChangedDecisions::shareChanged(Operation *op,
   return hasErrors ? std::nullopt : std::optional(0.0);
 }
 
+/// The first operand with errors, or with none that are known.
+static Value findSource(Operation *op, const ErrorMoments &moments) {
+  auto found = llvm::find_if(op->getOperands(), [&](Value operand) {
+    return isFloat(operand) &&
+           (!moments.isKnown(operand) || moments.of(operand).error > 0);
+  });
+  return found == op->operand_end() ? op->getOperand(0) : *found;
+}
+
 void ChangedDecisions::transfer(Operation *op, OpKind) {
   double kept = 1;
   Value source;
@@ -428,7 +442,7 @@ void ChangedDecisions::transfer(Operation *op, OpKind) {
         double &expected = changes[result];
         expected = std::max(expected, *its * countElements(result));
       } else {
-        lacks = op->getOperand(0);
+        lacks = findSource(op, moments);
       }
     }
     if (lacks)

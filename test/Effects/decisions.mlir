@@ -24,8 +24,8 @@ func.func @main(%x: tensor<64x512xf16> {mp.name = "x"}, %table: tensor<512x8xf16
 
 //--- far.mlir
 func.func @main(%x: tensor<4x8xf16> {mp.name = "x"}, %table: tensor<8x8xf16>) -> (tensor<4x8xf16> {mp.name = "result"}) {
-  %two = mp.constant dense<2.0> : tensor<f16>
-  %s = mp.mul %x, %two : (tensor<4x8xf16>, tensor<f16>) -> tensor<4x8xf16>
+  %factor = mp.constant dense<1.7> : tensor<f16>
+  %s = mp.mul %x, %factor : (tensor<4x8xf16>, tensor<f16>) -> tensor<4x8xf16>
   %i = mp.arg_max %s {axis = 1 : i64} : (tensor<4x8xf16>) -> tensor<4xi64>
   %y = mp.gather %table, %i {axis = 0 : i64} : (tensor<8x8xf16>, tensor<4xi64>) -> tensor<4x8xf16>
   return %y : tensor<4x8xf16>
@@ -45,8 +45,8 @@ func.func @main(%x: tensor<4096xf16> {mp.name = "x"}) -> (tensor<4096xf16> {mp.n
 
 //--- unknown.mlir
 func.func @main(%boxes: tensor<1x64x4xf16> {mp.name = "boxes"}, %scores: tensor<1x1x64xf16>, %table: tensor<64x8xf16>) -> (tensor<?x3x8xf16> {mp.name = "result"}) {
-  %two = mp.constant dense<2.0> : tensor<f16>
-  %s = mp.mul %scores, %two : (tensor<1x1x64xf16>, tensor<f16>) -> tensor<1x1x64xf16>
+  %factor = mp.constant dense<1.7> : tensor<f16>
+  %s = mp.mul %scores, %factor : (tensor<1x1x64xf16>, tensor<f16>) -> tensor<1x1x64xf16>
   %i = mp.non_max_suppression %boxes, %s : (tensor<1x64x4xf16>, tensor<1x1x64xf16>) -> tensor<?x3xi64>
   %y = mp.gather %table, %i {axis = 0 : i64} : (tensor<64x8xf16>, tensor<?x3xi64>) -> tensor<?x3x8xf16>
   return %y : tensor<?x3x8xf16>
