@@ -114,13 +114,13 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
     "constants without a comment": (None, _constants),
 }
 LIMITS = {
-    "lines of lib and include": 140500,
-    "lines of domains, hazards, effects and repair": 12500,
+    "lines of lib and include": 140700,
+    "lines of domains, hazards, effects and repair": 12600,
     "dispatch sites in 1,000 lines of effects": 20,
     "op walkers": 2,
-    "functions over 100 lines": 1,
-    "functions over 60 lines": 19,
-    "constants without a comment": 17,
+    "functions over 100 lines": 0,
+    "functions over 60 lines": 18,
+    "constants without a comment": 0,
 }
 TARGETS = {
     "lines of lib and include": 134000,

@@ -84,6 +84,8 @@ static double squaredChangeOfSlope(const Unary &function, const Cell &x,
   double deviation = std::sqrt(x.variance), step = std::sqrt(error);
   if (!(deviation > 0) || !(step > 0))
     return 0;
+  // Normal numbers lie within 4 deviations but for 6e-5 of them; an interval of
+  // an eighth of one is halved to the last digit of a float.
   constexpr int kIntervals = 64, kHalvings = 24;
   constexpr double kReach = 4;
   double sum = 0;

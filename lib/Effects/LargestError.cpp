@@ -23,11 +23,13 @@ static constexpr double kRuns = 8;
 bool mpopt::isElementwise(Value value, Value output) {
   if (getShape(value) != getShape(output))
     return false;
+  // A norm and an activation that are written out; a bound on time alone.
   constexpr unsigned kMost = 16;
   for (unsigned count = 0; count < kMost && value != output; ++count) {
     if (!value.hasOneUse())
       return false;
     Operation *user = *value.getUsers().begin();
+    // Roles under which an element depends on one of each operand.
     constexpr Role kElementwise =
         Role::Arithmetic | Role::Negation | Role::Limit | Role::LimitsBelow |
         Role::LimitsAbove | Role::Rectifier | Role::Quantization;

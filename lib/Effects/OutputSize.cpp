@@ -86,6 +86,7 @@ std::optional<OutputSize> mpopt::sizeOfDoubtful(Value logits,
   MaybeShape shape = getShape(logits);
   if (!size || !shape || shape->empty())
     return std::nullopt;
+  // The logistic function at 0: its slope and its value.
   constexpr double kSlope = 0.25, kEven = 0.5;
   size->count = size->moving =
       std::max(1.0, size->count / double(std::max<int64_t>(shape->back(), 1)));

@@ -229,6 +229,8 @@ double OwnSlope::meanSquare(const Cell &x, const FloatFormat &format,
       at = step(at);
     return at;
   };
+  // Near the cube root of a double's unit roundoff, where the errors of a
+  // central difference and of its digits are alike.
   constexpr double kNear = 1e-5;
   double deviation = std::sqrt(std::max(x.variance, 0.0));
   double sum = 0, weights = 0;

@@ -27,6 +27,7 @@ static Operation *findJoin(Value value) {
 }
 
 SmallVector<Value> mpopt::findParts(Value output) {
+  // Each part takes a backward graph of its own.
   constexpr size_t kMost = 8;
   SmallVector<Value> parts = {output};
   for (size_t index = 0; index < parts.size();) {

@@ -16,8 +16,10 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// Causes that a report names.
+/// Causes that a report names: as many as lines of a message are read, and
+/// those that round to a percent.
 static constexpr size_t kMostCauses = 5;
+static constexpr double kLeastShare = 0.01;
 
 static double getErrorFrom(ModuleOp module) {
   return getThreshold(module, kEffectError);
@@ -181,7 +183,7 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
                       : formatNumber(withTwoDigits(error * 100)) + " % of") +
           " its largest value, by all roundings together");
       for (auto [value, share] : findCauses(output))
-        if (constexpr double kLeast = 0.01; share >= kLeast)
+        if (share >= kLeastShare)
           finding.cause(value, "rounding it causes " +
                                    formatNumber(std::round(share * 100)) +
                                    " % of the squared error");
@@ -221,8 +223,7 @@ mpopt::describeEffects(ModuleOp module, const OutputEffects &effects,
                      : output.nonFinite || !(report.error > 0)
                          ? 0
                          : std::pow(error / report.error, 2);
-      constexpr double kLeast = 0.01;
-      if (share >= kLeast)
+      if (share >= kLeastShare)
         report.causes.push_back({entry.finding.fingerprint, share});
     }
     llvm::sort(report.causes, [](const auto &lhs, const auto &rhs) {

@@ -107,6 +107,7 @@ std::string Growth::describeInput(Value value) const {
 }
 
 void Growth::follow(Value value) {
+  // A path is described, not proved: a bound on time alone.
   constexpr unsigned kMostHops = 128;
   // Values of order one are where every model starts.
   constexpr double kOrderOne = 16, kGrows = 2;

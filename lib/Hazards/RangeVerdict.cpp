@@ -27,6 +27,7 @@
 using namespace mlir;
 using namespace mpopt;
 
+/// The error of a member of which nothing is known, in units of roundoff.
 static constexpr double kUnknown = kInfinity;
 
 //===----------------------------------------------------------------------===//

@@ -14,6 +14,7 @@ using namespace mpopt;
 /// GradScaler's first scale.
 static constexpr double kUsualScale = 65536;
 
+/// Names of TrainingStep's enumerators, in their order.
 static constexpr StringLiteral kScalers[] = {"none", "dynamic", "fixed"};
 static constexpr StringLiteral kShardings[] = {"none", "zero", "fsdp"};
 

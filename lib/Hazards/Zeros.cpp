@@ -65,6 +65,7 @@ static bool givesZeros(Operation *op, llvm::function_ref<bool(Value)> isZero) {
 }
 
 bool mpopt::isZeroForZeros(Value value) {
+  // Ops of a mask or of a norm's denominator; a bound on time alone.
   constexpr unsigned kMost = 256;
   llvm::DenseMap<Value, bool> known;
   std::function<bool(Value)> isZero = [&](Value value) {
@@ -163,6 +164,7 @@ std::string mpopt::describeZero(Value value, Certainty certainty,
 
 void mpopt::watchZeros(FindingBuilder &finding, Value value, StringRef part) {
   finding.watch(Decision::Zero, value, part);
+  // A cast and a few views stand between a sum and what divides by it.
   constexpr unsigned kMost = 4;
   for (unsigned depth = 0; depth < kMost; ++depth) {
     Operation *op = value.getDefiningOp();

@@ -24,6 +24,7 @@
 
 namespace mpopt {
 
+class NonFinite;
 class RangeAnalysis;
 
 /// The size that an open dim of the inputs is taken to have.
@@ -84,6 +85,8 @@ public:
   llvm::SmallVector<mlir::Value> originsOf(size_t output) const;
 
 private:
+  void addReached(const NonFinite &nonFinite);
+
   /// The keys of all outputs' `squares`.
   llvm::DenseSet<mlir::Value> rounded;
   /// Finds out what is not known of outputs with sizes for open dims. True if

@@ -365,6 +365,7 @@ static void refineDistance(const LinearForm &form, AbstractValue &value,
 
 void relations::refineAffine(Operation *op, AbstractValue &value,
                              TransferContext &ctx) {
+  // |x|^2 + |y|^2 - 2 x y has depth 3, with casts on the way 6.
   constexpr unsigned kDepth = 6;
   LinearForm form(ctx);
   double right = isa<mp::SubOp>(op) ? -1 : 1;

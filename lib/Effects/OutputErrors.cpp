@@ -1,0 +1,364 @@
+//===- OutputErrors.cpp - The errors of outputs by each tensor
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// First order: an error d of a tensor x changes an output by g d, g its
+// gradient. Roundings of different elements are independent, and so are those
+// of different tensors: squares add up. Numbers that are lost have a sign, and
+// add up as the gradient's elements do.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OutputErrors.h"
+
+#include "Contention.h"
+#include "Cuts.h"
+#include "Drift.h"
+#include "OwnSlope.h"
+#include "Parts.h"
+#include "TensorEffect.h"
+
+#include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/Branches.h"
+#include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Backward graphs have so many ops for each op of the model, or for those of a
+/// small model. Outputs past that are not looked at.
+static constexpr size_t kMostPasses = 8, kMostOps = 1 << 11;
+
+//===----------------------------------------------------------------------===//
+// Parts of outputs
+//===----------------------------------------------------------------------===//
+
+/// The outputs whose gradients are computed, in parts: the first, as far as
+/// their graphs are small enough in sum.
+static std::vector<Part> chooseParts(ArrayRef<OutputEffect> outputs) {
+  std::vector<Part> chosen;
+  Value first = outputs.front().value;
+  Block *body = first.getParentBlock();
+  size_t left = std::max(kMostPasses * body->getOperations().size(), kMostOps);
+  for (auto [index, output] : llvm::enumerate(outputs)) {
+    SmallVector<Value> parts = findParts(output.value);
+    auto count = [&] {
+      size_t ops = 0;
+      for (Value part : parts)
+        ops += countOpsBehind(part);
+      return ops;
+    };
+    // As many outputs as possible, before there are parts of one.
+    if (parts.size() > 1 && count() > left / 2)
+      parts = {output.value};
+    size_t ops = count();
+    if (ops > left)
+      break;
+    left -= ops;
+    for (Value value : parts) {
+      Part part;
+      part.output = index;
+      part.value = value;
+      chosen.push_back(std::move(part));
+    }
+  }
+  return chosen;
+}
+
+/// The same, without those that have no error, and with logits in the place of
+/// logistic functions that are about 0.
+static std::vector<Part> findParts(ArrayRef<OutputEffect> outputs,
+                                   const RangeAnalysis &ranges) {
+  std::vector<Part> parts = chooseParts(outputs);
+  // What is nothing but zeros beside other parts has no error.
+  llvm::erase_if(parts, [&](const Part &part) {
+    return part.value != outputs[part.output].value &&
+           ranges.preRounding(part.value).constant() == 0.0;
+  });
+  for (Part &part : parts)
+    if (Value logits = findDoubtful(part.value, ranges)) {
+      part.value = logits;
+      part.doubtful = true;
+    }
+  return parts;
+}
+
+static SmallVector<Value> getValues(ArrayRef<Part> parts) {
+  SmallVector<Value> values;
+  for (const Part &part : parts)
+    values.push_back(part.value);
+  return values;
+}
+
+/// True if storing makes 0 of all elements, which are not.
+static bool isAllLost(Value value, const RangeAnalysis &ranges) {
+  return ranges.of(value).constant() == 0.0 &&
+         ranges.preRounding(value).constant() != 0.0;
+}
+
+/// The first value on the way of an output of which nothing is estimated.
+static Value findUnestimated(Value value, const RangeAnalysis &ranges) {
+  while (Operation *op = value.getDefiningOp()) {
+    auto operand = llvm::find_if(op->getOperands(), [&](Value operand) {
+      return isa<FloatType>(getElementType(operand)) &&
+             !ranges.of(operand).hasLikely();
+    });
+    if (operand == op->operand_end())
+      break;
+    value = *operand;
+  }
+  return value;
+}
+
+static std::string describe(const Drift &drift) {
+  return llvm::formatv(
+      "its estimate drifts with depth: from `{0}` to `{1}` the gradient grows "
+      "2^{2:f1} times as much as the values of {3} residual blocks allow",
+      getTensorName(drift.first), getTensorName(drift.last),
+      std::log2(drift.excess) / 2, drift.blocks);
+}
+
+/// Withdraws large errors that estimates which drift with depth give. A small
+/// one stays: it is small whatever it is too large by.
+static void withdrawDrifting(MutableArrayRef<Part> parts, Block &body,
+                             const RangeAnalysis &ranges,
+                             const OutputGradients &gradients) {
+  // Half of the error that is a warning by default.
+  constexpr double kSmall = 0.01;
+  auto isLarge = [&](const Part &part) {
+    return part.isKnown() && part.sum > kSmall * kSmall;
+  };
+  if (llvm::none_of(parts, isLarge))
+    return;
+  DriftCheck check(body, ranges);
+  for (auto [index, part] : llvm::enumerate(parts))
+    if (isLarge(part))
+      if (std::optional<Drift> drift = check.find(index, gradients))
+        part.setUnknown(describe(*drift));
+}
+
+/// Sums up the parts of an output.
+static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
+                  const RangeAnalysis &ranges) {
+  if (parts.empty()) {
+    output.unknown = "the model has too many outputs to look at each";
+    return;
+  }
+  for (const Part *part : parts)
+    if (!part->isKnown()) {
+      output.unknown = part->unknown;
+      return;
+    }
+  double most = 0, errors = 0, squares = 0;
+  for (const Part *part : parts) {
+    const OutputSize &size = *part->size;
+    double all = size.count * size.rms * size.rms;
+    most = std::max(most, size.most);
+    errors += all * part->sum;
+    squares += part->doubtful ? size.count * size.most * size.most : all;
+  }
+  output.rms = output.error = 0;
+  if (most == 0)
+    return;
+  output.rms = std::sqrt(errors / squares);
+  // The stored output is within its bound, and the exact one as far as nothing
+  // flushes; where all is lost, the error is the largest value.
+  Cell bound = ranges.preRounding(output.value).hull();
+  output.limit = std::max(1.0, (bound.hi - bound.lo) / most);
+  output.sums.push_back({});
+  for (const Part *part : parts) {
+    const OutputSize &size = *part->size;
+    double largest = largestError(*part, size.count, size.peak(), output.sums);
+    output.error = std::max(*output.error, largest * size.rms / most);
+    double peak = size.peak() * size.rms / most;
+    for (auto [value, square] : part->squares) {
+      double &known = output.squares[value];
+      known = std::max(known, square * peak * peak);
+    }
+  }
+  output.error = std::min(*output.error, output.limit);
+}
+
+static bool hasSteps(Block &body) {
+  return body
+      .walk([](Operation *op) {
+        return getOpKind(op) == OpKind::Round ? WalkResult::interrupt()
+                                              : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+//===----------------------------------------------------------------------===//
+// Errors by each tensor
+//===----------------------------------------------------------------------===//
+
+OutputErrors::OutputErrors(ModuleOp module, const RangeAnalysis &ranges,
+                           const NonFinite &nonFinite,
+                           ArrayRef<OutputEffect> outputs)
+    : body(*findReturn(module)->getBlock()), ranges(ranges),
+      nonFinite(nonFinite), parts(::findParts(outputs, ranges)),
+      gradients(module, ranges, getValues(parts)), storage(ranges),
+      moments(ranges), decisions(ranges, moments) {
+  runDomains();
+  for (auto [index, part] : llvm::enumerate(parts)) {
+    part.size = part.doubtful ? sizeOfDoubtful(part.value, ranges)
+                              : sizeOf(part.value, ranges);
+    if (!part.size)
+      part.setUnknown("nothing is estimated of `" +
+                      getTensorName(findUnestimated(part.value, ranges)) + "`");
+    else if (gradients.lacks(index))
+      part.setUnknown("an op on the way to it has no gradient");
+  }
+}
+
+const ErrorMoments &OutputErrors::getMoments() {
+  if (!std::exchange(hasMoments, true))
+    moments.run(body);
+  return moments;
+}
+
+/// Errors in front of an op matter to steps and choices alone.
+void OutputErrors::runDomains() {
+  bool chooses = ChangedDecisions::hasChoices(body);
+  if (chooses || hasSteps(body))
+    getMoments();
+  if (chooses)
+    decisions.run(body);
+}
+
+void OutputErrors::addAll() {
+  llvm::for_each(body.getArguments(), [&](Value value) { add(value); });
+  forEachLiveOp(body, ranges, [&](Operation *op) {
+    llvm::for_each(op->getResults(), [&](Value value) { add(value); });
+    ranges.limitRounded();
+  });
+}
+
+std::optional<AbstractValue> OutputErrors::errorOf(const Source &source,
+                                                   Value gradient) {
+  return withSteps(
+      source.isStored
+          ? storage.errorOf(source.place, source.lost,
+                            gradients.analysis().of(gradient).dims())
+          : std::nullopt,
+      source.crossed.square);
+}
+
+void OutputErrors::add(Value value) {
+  if (!isa<FloatType>(getElementType(value)))
+    return;
+  Source source = {value, value, nonFinite.lostShare(value),
+                   decisions.errorOf(value)};
+  if (source.crossed.square == 0)
+    source.crossed = moments.stepAt(value);
+  source.isStored = storage.rounds(value) || source.lost > 0;
+  source.unknown = decisions.unknownBehind(value);
+  if (!source.isStored && source.crossed.square == 0 && !source.unknown)
+    return;
+  // The steps of a function round as its result does.
+  if (Value result = gradients.composite(value.getDefiningOp()))
+    source.place = result;
+  std::optional<std::optional<AbstractValue>> error;
+  for (auto [index, part] : llvm::enumerate(parts)) {
+    Value gradient = gradients.gradient(index, source.place);
+    if (!gradient || !part.isKnown())
+      continue;
+    if (source.unknown) {
+      part.setUnknown("how errors of `" + getTensorName(source.unknown) +
+                      "` change what it chooses is not estimated");
+      continue;
+    }
+    // Arguments that are about 0 are hardly rounded.
+    if (part.doubtful && source.place == part.value)
+      continue;
+    if (!error)
+      error = errorOf(source, gradient);
+    if (!*error)
+      return;
+    if (std::optional<double> square =
+            squareIn(part, index, source, gradient, **error))
+      addTo(part, source, **error, *square);
+  }
+}
+
+std::optional<double> OutputErrors::squareIn(Part &part, size_t index,
+                                             const Source &source,
+                                             Value gradient,
+                                             const AbstractValue &error) {
+  Value place = source.place;
+  const GradientAnalysis &analysis = gradients.analysis();
+  const AbstractValue &slope = analysis.of(gradient);
+  if (!error.hasLikely() || !slope.hasLikely()) {
+    part.setUnknown("nothing is estimated of the error or the gradient of `" +
+                    getTensorName(place) + "`");
+    return std::nullopt;
+  }
+  double square = squareOf(place, slope, analysis.spread(gradient),
+                           analysis.samples(), error);
+  if (source.lost == 0) {
+    auto gradientOf = [&](Value of) -> const AbstractValue * {
+      Value its = gradients.gradient(index, of);
+      return its ? &analysis.of(its) : nullptr;
+    };
+    square *= OwnSlope(place, gradientOf).factor(ranges, error);
+  }
+  if (!std::isfinite(square)) {
+    part.setUnknown("the estimate for `" + getTensorName(place) +
+                    "` is infinite");
+    return std::nullopt;
+  }
+  if (part.size->normal > 0)
+    return square / part.size->normal;
+  // Where nothing but 0 is expected, each error is past measure, and one of
+  // weights that are all lost is not seen behind others that are.
+  if (square != 0 || isAllLost(place, ranges))
+    part.setUnknown("nothing but 0 is expected of it");
+  return std::nullopt;
+}
+
+void OutputErrors::addTo(Part &part, const Source &source,
+                         const AbstractValue &error, double square) {
+  const StepError &crossed = source.crossed;
+  if (crossed.square > 0 && square > 0) {
+    double gain = square / meanSquare(error);
+    if (isElementwise(source.value, part.value))
+      part.steps.push_back({source.value, crossed.square * gain,
+                            crossed.width * crossed.width * gain,
+                            crossed.share});
+  }
+  // Elements that cross a step are not lost.
+  double share =
+      crossed.square > 0
+          ? source.lost
+          : std::max(source.lost, lostShare(source.place, error, ranges));
+  if (share > 0) {
+    if (!part.cuts)
+      part.cuts = findCuts(part.value);
+    if (part.cuts->contains(source.place))
+      square = std::max(square, share * part.size->varying);
+  }
+  part.sum += square;
+  if (square > 0)
+    part.squares[source.value] = square;
+}
+
+void OutputErrors::judge(MutableArrayRef<OutputEffect> outputs) {
+  addAll();
+  withdrawDrifting(parts, body, ranges, gradients);
+  std::vector<Contention> contentions =
+      findContentions(body, ranges, gradients,
+                      [&]() -> const ErrorMoments & { return getMoments(); });
+  for (auto [index, part] : llvm::enumerate(parts))
+    if (part.isKnown())
+      addContended(contentions, index, gradients, part, part.size->normal);
+  for (auto [index, output] : llvm::enumerate(outputs)) {
+    SmallVector<const Part *> own;
+    for (const Part &part : parts)
+      if (part.output == index)
+        own.push_back(&part);
+    ::judge(output, own, ranges);
+  }
+}

@@ -1,0 +1,90 @@
+//===- OutputErrors.h - The errors of outputs by each tensor ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef MPOPT_LIB_EFFECTS_OUTPUTERRORS_H
+#define MPOPT_LIB_EFFECTS_OUTPUTERRORS_H
+
+#include "LargestError.h"
+#include "OutputGradients.h"
+#include "OutputSize.h"
+
+#include "mpopt/Propagate/ChangedDecisions.h"
+#include "mpopt/Propagate/ErrorMoments.h"
+#include "mpopt/Propagate/NonFinite.h"
+#include "mpopt/Propagate/StorageErrors.h"
+
+namespace mpopt {
+
+/// All of an output, or one of the parts that it is joined of.
+struct Part : SquaredError {
+  size_t output = 0;
+  mlir::Value value;
+  std::optional<OutputSize> size;
+  /// Why the error is not known; empty where it is.
+  std::string unknown;
+  bool isKnown() const { return unknown.empty(); }
+  void setUnknown(const llvm::Twine &why) {
+    if (isKnown())
+      unknown = why.str();
+  }
+  /// Found when something is lost.
+  std::optional<llvm::DenseSet<mlir::Value>> cuts;
+  /// The value is what a logistic function is of that makes the output.
+  bool doubtful = false;
+};
+
+/// Sums up the squared errors that the storage of each tensor, its lost elements
+/// and the choices that it changes bring into each output.
+class OutputErrors {
+public:
+  /// `nonFinite` has been run over the module.
+  OutputErrors(mlir::ModuleOp module, const RangeAnalysis &ranges,
+               const NonFinite &nonFinite,
+               llvm::ArrayRef<OutputEffect> outputs);
+
+  /// Sets errors, or why they are not known.
+  void judge(llvm::MutableArrayRef<OutputEffect> outputs);
+
+private:
+  /// A tensor whose elements are not those of FP32.
+  struct Source {
+    /// The tensor, and the one whose gradient its errors meet: the result of a
+    /// function that is written out.
+    mlir::Value value, place;
+    /// The share of its elements that became 0.
+    double lost = 0;
+    /// Elements that end on another step or are another choice.
+    StepError crossed;
+    bool isStored = false;
+    /// The tensor by whose errors choices change that are not estimated.
+    mlir::Value unknown;
+  };
+
+  const ErrorMoments &getMoments();
+  void runDomains();
+  void addAll();
+  void add(mlir::Value value);
+  std::optional<AbstractValue> errorOf(const Source &source,
+                                       mlir::Value gradient);
+  /// The square that the source adds to a part's sum, by its storage error;
+  /// nothing where it is not known, of which the part keeps the reason.
+  std::optional<double> squareIn(Part &part, size_t index, const Source &source,
+                                 mlir::Value gradient,
+                                 const AbstractValue &error);
+  void addTo(Part &part, const Source &source, const AbstractValue &error,
+             double square);
+
+  mlir::Block &body;
+  const RangeAnalysis &ranges;
+  const NonFinite &nonFinite;
+  std::vector<Part> parts;
+  OutputGradients gradients;
+  StorageErrors storage;
+  ErrorMoments moments;
+  bool hasMoments = false;
+  ChangedDecisions decisions;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_EFFECTS_OUTPUTERRORS_H
