@@ -33,8 +33,8 @@ struct Part : SquaredError {
   bool doubtful = false;
 };
 
-/// Sums up the squared errors that the storage of each tensor, its lost elements
-/// and the choices that it changes bring into each output.
+/// Sums up the squared errors that the storage of each tensor, its lost
+/// elements and the choices that it changes bring into each output.
 class OutputErrors {
 public:
   /// `nonFinite` has been run over the module.
