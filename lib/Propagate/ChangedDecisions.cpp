@@ -51,10 +51,13 @@ double mpopt::densityOfTopGap(double candidates) {
   if (candidates < 2)
     return 0;
   // The trapezoidal rule is exact to a double's digits for smooth densities.
-  constexpr double kStep = 1.0 / 32, kReach = 8;
+  constexpr double kStep = 1.0 / 32;
+  constexpr int kSteps = 256; // on either side, eight deviations
   double sum = 0;
-  for (double z = -kReach; z <= kReach; z += kStep)
+  for (int step = -kSteps; step <= kSteps; ++step) {
+    double z = step * kStep;
     sum += density(z) * density(z) * std::pow(below(z), candidates - 2);
+  }
   return candidates * (candidates - 1) * sum * kStep;
 }
 
@@ -305,7 +308,9 @@ static std::optional<double> shareOfFunction(Value value, Value x,
   if (!(hull.hi - hull.lo <= kMost))
     return std::nullopt;
   double changed = 0, count = 0;
-  for (double at = hull.lo; at <= hull.hi; ++at) {
+  int64_t numbers = int64_t(hull.hi - hull.lo) + 1;
+  for (int64_t index = 0; index < numbers; ++index) {
+    double at = hull.lo + double(index);
     std::optional<double> exact = valueAt(value, x, at, /*stored=*/false),
                           stored = valueAt(value, x, at, /*stored=*/true);
     if (!exact || !stored)

@@ -16,6 +16,7 @@
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Propagate/Masks.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Value/ForwardingContext.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -56,11 +57,11 @@ const llvm::SparseBitVector<> &NonFinite::originsOf(Value value) const {
 //===----------------------------------------------------------------------===//
 
 /// The share of the elements that are expected past the edge, at least one.
-static double shareExpected(Value value, const RangeAnalysis &ranges,
-                            const TransferContext &base) {
+static double shareExpected(Value value, const RangeAnalysis &ranges) {
   const AbstractValue &computed = ranges.preRounding(value);
   const FloatFormat &format = *getFloatFormat(getElementType(value));
-  double count = std::max(base.elementsPerGroup(value, 1), 1.0), share = 0;
+  double count = std::max(ranges.context().elementsPerGroup(value, 1), 1.0);
+  double share = 0;
   for (const Cell &cell : computed.cells()) {
     double deviation = std::sqrt(std::max(cell.variance, 1e-300));
     share +=
@@ -77,8 +78,8 @@ double NonFinite::shareFrom(Value operand, Value result) const {
   if (state == states.end())
     return 0;
   double share = std::min(state->second.share, 1.0);
-  double read = base.elementsPerGroup(operand, 1),
-         made = base.elementsPerGroup(result, 1);
+  double read = ranges.context().elementsPerGroup(operand, 1),
+         made = ranges.context().elementsPerGroup(result, 1);
   return read > made && share < 1
              ? -std::expm1(read / made * std::log1p(-share))
              : share;
@@ -98,7 +99,7 @@ void NonFinite::begin(Value value) {
   State &state = states[value];
   state.flags.join(flags);
   state.origins.set(index->second);
-  state.share = std::max(state.share, shareExpected(value, ranges, base));
+  state.share = std::max(state.share, shareExpected(value, ranges));
 }
 
 bool NonFinite::flow(Value from, Value to) {
@@ -153,18 +154,54 @@ bool NonFinite::takesNoPart(Operation *op, unsigned operand) const {
   return most > -edge;
 }
 
-const AbstractValue &NonFinite::of(Value value) {
-  auto [entry, isNew] = seen.try_emplace(value, ranges.of(value));
+/// Evaluates an op's transfer function with what is expected of its operands in
+/// place of bounds.
+class NonFinite::Context : public ForwardingContext<> {
+public:
+  Context(const NonFinite &domain, Operation *op, bool withInfinities)
+      : ForwardingContext(domain.ranges.context()), domain(domain),
+        withInfinities(withInfinities) {
+    current = op;
+  }
+
+  /// The flags of the results.
+  Given evaluate() {
+    cast<RangeOpInterface>(current).transfer(*this);
+    return std::move(given);
+  }
+
+  const AbstractValue &of(Value value) override;
+  const AbstractValue &preRounding(Value value) override { return of(value); }
+  bool needsBounds() const override { return false; }
+  /// Bounds are those of what is expected, not nearly those of a wider box.
+  SharedSums sharedSums() override { return {base.sharedSums().memo, false}; }
+  void setArgument(BlockArgument, AbstractValue) override {}
+  void walk(Region &) override {}
+
+protected:
+  void setValue(Value value, AbstractValue pre) override {
+    given[value] = {pre.nan, pre.posInf, pre.negInf};
+  }
+
+private:
+  const NonFinite &domain;
+  bool withInfinities;
+  std::unordered_map<Value, AbstractValue, Hash> seen;
+  Given given;
+};
+
+const AbstractValue &NonFinite::Context::of(Value value) {
+  auto [entry, isNew] = seen.try_emplace(value, domain.ranges.of(value));
   AbstractValue &its = entry->second;
   if (!isNew)
     return its;
   its.setNonFinite(false, false, false);
-  auto state = states.find(value);
-  if (state != states.end() && showsInfinities) {
+  auto state = domain.states.find(value);
+  if (state != domain.states.end() && withInfinities) {
     const NonFiniteFlags &flags = state->second.flags;
     bool dropped = false;
     for (auto [index, operand] : llvm::enumerate(current->getOperands()))
-      dropped |= operand == value && takesNoPart(current, index);
+      dropped |= operand == value && domain.takesNoPart(current, index);
     its.setNonFinite(flags.nan, flags.posInf, flags.negInf && !dropped);
   }
   if (its.hasLikely())
@@ -177,21 +214,6 @@ const AbstractValue &NonFinite::of(Value value) {
         cell.hi = hi;
       }
   return its;
-}
-
-void NonFinite::setValue(Value value, AbstractValue pre) {
-  given[value] = {pre.nan, pre.posInf, pre.negInf};
-}
-
-NonFinite::Given NonFinite::evaluate(Operation *op, bool withInfinities) {
-  Operation *outer = std::exchange(current, op);
-  showsInfinities = withInfinities;
-  seen.clear();
-  given.clear();
-  cast<RangeOpInterface>(op).transfer(*this);
-  seen.clear();
-  current = outer;
-  return std::exchange(given, Given());
 }
 
 /// No chosen element is past the edge where the estimate, which had them in
@@ -208,7 +230,7 @@ bool NonFinite::leavesOut(Operation *op, Value result, bool positive) const {
 
 /// The flags that the op has by infinities of its operands.
 NonFinite::Given NonFinite::evaluateNew(Operation *op) {
-  Given with = evaluate(op, true);
+  Given with = Context(*this, op, true).evaluate();
   // Weights are read with their infinities both times, and so are estimates
   // that have no end.
   bool holds = llvm::any_of(op->getOperands(), [&](Value operand) {
@@ -221,7 +243,7 @@ NonFinite::Given NonFinite::evaluateNew(Operation *op) {
   auto isFlagged = [](const auto &entry) { return entry.second.any(); };
   if (holds || llvm::none_of(with, isFlagged))
     return with;
-  for (auto [value, plain] : evaluate(op, false)) {
+  for (auto [value, plain] : Context(*this, op, false).evaluate()) {
     NonFiniteFlags &flags = with[value];
     flags.nan &= !plain.nan;
     flags.posInf &= !plain.posInf;

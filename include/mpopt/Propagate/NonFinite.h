@@ -12,7 +12,6 @@
 #define MPOPT_PROPAGATE_NONFINITE_H
 
 #include "mpopt/Propagate/Propagation.h"
-#include "mpopt/Ranges/Value/ForwardingContext.h"
 
 #include "llvm/ADT/SparseBitVector.h"
 
@@ -32,14 +31,13 @@ struct NonFiniteFlags {
 /// dtype (or below the least one) before it is stored.
 bool isPastEdge(mlir::Value value, bool positive, const RangeAnalysis &ranges);
 
-class NonFinite : public ForwardingContext<>, public Propagation<NonFinite> {
+class NonFinite : public Propagation<NonFinite> {
 public:
   /// What begins at a value, of which operands know nothing.
   using Origins = std::function<NonFiniteFlags(mlir::Value)>;
 
   NonFinite(const RangeAnalysis &ranges, Origins beginsAt)
-      : ForwardingContext(ranges.context()), Propagation(ranges),
-        beginsAt(std::move(beginsAt)) {}
+      : Propagation(ranges), beginsAt(std::move(beginsAt)) {}
 
   /// The tensors at which Inf or NaN begins.
   llvm::ArrayRef<mlir::Value> origins() const { return begins; }
@@ -56,20 +54,6 @@ public:
   bool flow(mlir::Value from, mlir::Value to);
   void skip(mlir::Operation *op);
 
-  // The members of a TransferContext.
-  const AbstractValue &of(mlir::Value value) override;
-  const AbstractValue &preRounding(mlir::Value value) override {
-    return of(value);
-  }
-  bool needsBounds() const override { return false; }
-  /// Bounds are those of what is expected, not nearly those of a wider box.
-  SharedSums sharedSums() override { return {base.sharedSums().memo, false}; }
-  void setArgument(mlir::BlockArgument, AbstractValue) override {}
-  void walk(mlir::Region &) override {}
-
-protected:
-  void setValue(mlir::Value value, AbstractValue pre) override;
-
 private:
   struct State {
     NonFiniteFlags flags;
@@ -81,11 +65,11 @@ private:
     size_t operator()(mlir::Value value) const { return hash_value(value); }
   };
   using Given = llvm::DenseMap<mlir::Value, NonFiniteFlags>;
+  class Context;
 
   bool takesNoPart(mlir::Operation *op, unsigned operand) const;
   bool isNormalizedByInf(mlir::Operation *op) const;
   bool leavesOut(mlir::Operation *op, mlir::Value result, bool positive) const;
-  Given evaluate(mlir::Operation *op, bool withInfinities);
   Given evaluateNew(mlir::Operation *op);
   void pass(mlir::Operation *op, mlir::Value result, NonFiniteFlags flags);
   double shareFrom(mlir::Value operand, mlir::Value result) const;
@@ -95,10 +79,6 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> indices;
   std::unordered_map<mlir::Value, State, Hash> states;
   llvm::DenseMap<mlir::Value, double> lost;
-  // The current op's operands and results.
-  bool showsInfinities = false;
-  std::unordered_map<mlir::Value, AbstractValue, Hash> seen;
-  Given given;
 };
 
 } // namespace mpopt
