@@ -39,9 +39,11 @@ private:
 };
 } // namespace
 
+namespace {
 /// How a mask is applied to scores. `Multiplied`: as a number times 0 or 1, and
 /// 0 times -Inf is NaN.
 enum class MaskUse { None, Added, Multiplied };
+} // namespace
 
 /// The worst that the constant does as a mask.
 static std::pair<MaskUse, OpOperand *> getMaskUse(const ConstantUse &use) {
