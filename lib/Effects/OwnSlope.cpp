@@ -205,7 +205,7 @@ static double squareAt(double x, const FloatFormat &format) {
   if (x < format.minNormal)
     return format.minSubnormal * format.minSubnormal / 12;
   double error = format.unitRoundoff() * x;
-  return 2 * std::numbers::ln2 / 9 * error * error;
+  return kRoundingSquare * error * error;
 }
 
 /// Points of a normal number, with their weights: dense enough to find where a

@@ -6,6 +6,7 @@
 #include "Sums.h"
 
 #include "mpopt/Numerics/Likely.h"
+#include "mpopt/Numerics/Normal.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 
 #include <algorithm>
@@ -46,20 +47,10 @@ struct SlopeMoments {
 };
 } // namespace
 
-/// The quantile of the standard normal distribution, by bisection.
-static double quantile(double probability) {
-  double lo = -9, hi = 9;
-  for (int step = 0; step < 60; ++step) {
-    double mid = (lo + hi) / 2;
-    (std::erfc(-mid / std::sqrt(2.0)) / 2 < probability ? lo : hi) = mid;
-  }
-  return lo;
-}
-
 template <int count> NormalPoints<count>::NormalPoints() {
   double squares = 0;
   for (int i = 0; i < kCount; ++i) {
-    at[i] = quantile((i + 0.5) / kCount);
+    at[i] = normalQuantile((i + 0.5) / kCount);
     squares += at[i] * at[i];
   }
   // The tails' part of the variance is shared out.
@@ -71,7 +62,7 @@ TailPoints::TailPoints() {
   double share = 1.0 / Points::kCount;
   for (int i = 0; i < kCount; ++i, share /= 2) {
     weights[i] = i + 1 < kCount ? share / 2 : share;
-    at[i] = -quantile(share / std::sqrt(2.0));
+    at[i] = -normalQuantile(share / std::sqrt(2.0));
   }
 }
 

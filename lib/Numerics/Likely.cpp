@@ -5,9 +5,11 @@
 
 #include "Gamma.h"
 #include "Quadrature.h"
+
 #include "mpopt/Numerics/EstimateMath.h"
 #include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/Normal.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -206,8 +208,8 @@ Likely likely::max(const Likely &a, const Likely &b) {
     return Likely{mean, 0, extremes.lo, extremes.hi}.within(extremes);
   }
   double z = (a.mean - b.mean) / theta;
-  double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
-  double above = std::erfc(-z / std::numbers::sqrt2) / 2, below = 1 - above;
+  double density = normalDensity(z);
+  double above = normalShareBelow(z), below = 1 - above;
   double mean = a.mean * above + b.mean * below + theta * density;
   double second = (a.mean * a.mean + a.variance) * above +
                   (b.mean * b.mean + b.variance) * below +

@@ -4,6 +4,7 @@
 #include "mpopt/Numerics/StorageError.h"
 
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/Normal.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,10 +20,6 @@ struct Part {
 };
 } // namespace
 
-static double density(double z) {
-  return std::isinf(z) ? 0 : std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
-}
-
 /// P(lo < z < hi) of a standard normal z, without cancellation in the tails.
 static double shareOf(double lo, double hi) {
   if (lo > 0)
@@ -33,10 +30,12 @@ static double shareOf(double lo, double hi) {
 
 static Part partOf(double mean, double deviation, double lo, double hi) {
   double a = (lo - mean) / deviation, b = (hi - mean) / deviation;
-  auto times = [](double z) { return std::isinf(z) ? 0 : z * density(z); };
+  auto times = [](double z) {
+    return std::isinf(z) ? 0 : z * normalDensity(z);
+  };
   Part part;
   part.share = std::max(0.0, shareOf(a, b));
-  double slope = density(a) - density(b);
+  double slope = normalDensity(a) - normalDensity(b);
   part.first = mean * part.share + deviation * slope;
   part.second = mean * mean * part.share + 2 * mean * deviation * slope +
                 deviation * deviation * (part.share + times(a) - times(b));
@@ -75,15 +74,13 @@ StorageError mpopt::storageErrorOf(double mean, double variance,
     return storageErrorOf(mean, format);
   double deviation = std::sqrt(variance);
   StorageError error;
-  // Uniform error within a unit that is a power of two (StorageError.h).
-  constexpr double kEvenLogarithm = 2 * std::numbers::ln2 / 9;
   double u = format.unitRoundoff();
   // Normal numbers of the format but for a part of (1/64)^3: the rest weighs
   // less than the formula is exact.
   constexpr double kFar = 64, kReach = 9;
   if (!whole && deviation >= kFar * format.minNormal &&
       std::fabs(mean) + kReach * deviation < format.overflowFrom) {
-    error.square = kEvenLogarithm * u * u * (mean * mean + variance);
+    error.square = kRoundingSquare * u * u * (mean * mean + variance);
     return error;
   }
   auto lose = [&](double lo, double hi, double &into) {
@@ -95,7 +92,7 @@ StorageError mpopt::storageErrorOf(double mean, double variance,
   lose(format.overflowFrom, kInfinity, error.overflowed);
   double least = whole ? std::ldexp(1.0, int(format.digits)) : format.minNormal;
   error.square +=
-      kEvenLogarithm * u * u *
+      kRoundingSquare * u * u *
       magnitudesOf(mean, deviation, least, format.overflowFrom).second;
   if (whole)
     return error;

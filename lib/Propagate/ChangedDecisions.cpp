@@ -14,7 +14,8 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Numerics/FloatFormat.h"
+#include "mpopt/Numerics/Normal.h"
+#include "mpopt/Numerics/StorageError.h"
 #include "mpopt/Numerics/Unary.h"
 #include "mpopt/Propagate/Masks.h"
 #include "mpopt/Propagate/NonFinite.h"
@@ -34,19 +35,6 @@ static bool isFloat(Value value) {
 // Normal numbers
 //===----------------------------------------------------------------------===//
 
-static double density(double z) {
-  return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
-}
-static double below(double z) { return 0.5 * std::erfc(-z * M_SQRT1_2); }
-
-/// z with the share `share` of normal numbers below it, by bisection.
-static double quantile(double share) {
-  double lo = -8, hi = 8; // all but 1e-15 of them lie between
-  for (int step = 0; step < 48; ++step)
-    (below((lo + hi) / 2) < share ? lo : hi) = (lo + hi) / 2;
-  return (lo + hi) / 2;
-}
-
 double mpopt::densityOfTopGap(double candidates) {
   if (candidates < 2)
     return 0;
@@ -56,7 +44,8 @@ double mpopt::densityOfTopGap(double candidates) {
   double sum = 0;
   for (int step = -kSteps; step <= kSteps; ++step) {
     double z = step * kStep;
-    sum += density(z) * density(z) * std::pow(below(z), candidates - 2);
+    sum += normalDensity(z) * normalDensity(z) *
+           std::pow(normalShareBelow(z), candidates - 2);
   }
   return candidates * (candidates - 1) * sum * kStep;
 }
@@ -88,8 +77,8 @@ struct Candidates {
 };
 } // namespace
 
-/// What all candidates of a row have in common decides nothing: a term of a sum
-/// with one element along the axis.
+/// A term that all candidates of a row have in common decides nothing: it has
+/// one element along the axis.
 static Candidates candidatesAlong(Value value, int64_t fromLast,
                                   const ErrorMoments &moments,
                                   unsigned depth = 8) {
@@ -114,11 +103,11 @@ static Candidates candidatesAlong(Value value, int64_t fromLast,
   return sum.variance < all.variance ? sum : all;
 }
 
-/// The mean square of rounding a number, of its square (docs/effect.md).
+/// The mean square of rounding a number, of its square.
 static double squareOfRounding(Value value) {
   const FloatFormat *format = getFloatFormat(getElementType(value));
   double unit = format ? format->unitRoundoff() : 0;
-  return 2 * std::numbers::ln2 / 9 * unit * unit;
+  return kRoundingSquare * unit * unit;
 }
 
 /// The operand of a sum, product or quotient whose other operand all candidates
@@ -188,9 +177,9 @@ std::optional<double> ChangedDecisions::shareOfExtreme(Value value,
   // count times the integral of phi^2.
   double changed =
       chosen >= count ? count / std::sqrt(std::numbers::pi) * ahead
-      : chosen > 1
-          ? count * density(quantile(1 - chosen / count)) * ahead / chosen
-          : densityOfTopGap(count) * ahead;
+      : chosen > 1 ? count * normalDensity(normalQuantile(1 - chosen / count)) *
+                         ahead / chosen
+                   : densityOfTopGap(count) * ahead;
   return std::min(-std::expm1(-changed), 1 - 1 / count);
 }
 
@@ -218,12 +207,12 @@ std::optional<double> ChangedDecisions::shareOfComparison(Operation *op) const {
     return std::nullopt;
   double deviation = std::sqrt(variance + error);
   // E |d| on both sides.
-  return std::min(0.5, density(mean / deviation) / deviation *
+  return std::min(0.5, normalDensity(mean / deviation) / deviation *
                            std::sqrt(2 * error / std::numbers::pi));
 }
 
 //===----------------------------------------------------------------------===//
-// What is chosen
+// Chosen elements
 //===----------------------------------------------------------------------===//
 
 static std::optional<double> valueAt(Value value, Value x, double at,
@@ -395,6 +384,16 @@ bool ChangedDecisions::hasChoices(Block &body) {
       .wasInterrupted();
 }
 
+/// The first operand with errors, or with errors that are not known; null if
+/// there is none.
+static Value findSource(Operation *op, const ErrorMoments &moments) {
+  auto found = llvm::find_if(op->getOperands(), [&](Value operand) {
+    return isFloat(operand) &&
+           (!moments.isKnown(operand) || moments.of(operand).error > 0);
+  });
+  return found == op->operand_end() ? Value() : *found;
+}
+
 std::optional<double> ChangedDecisions::shareChanged(Operation *op,
                                                      Value result) {
   Value value = op->getOperand(0);
@@ -414,20 +413,7 @@ std::optional<double> ChangedDecisions::shareChanged(Operation *op,
   if (op->getNumOperands() == 2 && getElementType(result).isInteger(1) &&
       isFloat(op->getOperand(1)))
     return shareOfComparison(op);
-  bool hasErrors = llvm::any_of(op->getOperands(), [&](Value operand) {
-    return isFloat(operand) &&
-           (!moments.isKnown(operand) || moments.of(operand).error > 0);
-  });
-  return hasErrors ? std::nullopt : std::optional(0.0);
-}
-
-/// The first operand with errors, or with none that are known.
-static Value findSource(Operation *op, const ErrorMoments &moments) {
-  auto found = llvm::find_if(op->getOperands(), [&](Value operand) {
-    return isFloat(operand) &&
-           (!moments.isKnown(operand) || moments.of(operand).error > 0);
-  });
-  return found == op->operand_end() ? op->getOperand(0) : *found;
+  return findSource(op, moments) ? std::nullopt : std::optional(0.0);
 }
 
 void ChangedDecisions::transfer(Operation *op, OpKind) {
@@ -445,10 +431,12 @@ void ChangedDecisions::transfer(Operation *op, OpKind) {
     if (decidesBy(op, result)) {
       if (std::optional<double> its = shareChanged(op, result)) {
         share = 1 - kept * (1 - *its);
-        double &expected = changes[result];
-        expected = std::max(expected, *its * countElements(result));
+        double &begun = changes[result];
+        double most = std::max(begun, *its * countElements(result));
+        expected += most - std::exchange(begun, most);
       } else {
-        lacks = findSource(op, moments);
+        Value erroneous = findSource(op, moments);
+        lacks = erroneous ? erroneous : op->getOperand(0);
       }
     }
     if (lacks)
@@ -464,10 +452,7 @@ StepError ChangedDecisions::errorOf(Value value) const {
   // -ln 0.05: with more, 95 % of all runs change one or more. With fewer most
   // runs have no such error, and the others a large one.
   constexpr double kExpected = 3;
-  double all = 0;
-  for (auto [result, expected] : changes)
-    all += expected;
-  return all < kExpected ? StepError() : errors.lookup(value);
+  return expected < kExpected ? StepError() : errors.lookup(value);
 }
 
 bool ChangedDecisions::flow(Value from, Value to) {

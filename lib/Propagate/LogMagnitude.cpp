@@ -10,6 +10,7 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Masking.h"
+#include "mpopt/Numerics/Normal.h"
 #include "mpopt/Ranges/Value/SoftmaxEstimate.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
@@ -120,9 +121,7 @@ static AbstractValue ofRectifier(const AbstractValue &argument) {
       return cell.mean > 0 ? makeLogarithm(std::log(cell.mean), 0)
                            : onlyZeros();
     double z = std::max(cell.mean / deviation, -30.0);
-    double above = 0.5 * std::erfc(-z * M_SQRT1_2);
-    double density = std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
-    double mean = deviation * (z + density / above);
+    double mean = deviation * (z + normalDensity(z) / normalShareBelow(z));
     return z > 4 ? mpopt::logarithmOf(cell)
                  : makeLogarithm(std::log(std::max(mean, 1e-300)) - 0.5, 1.4);
   });
@@ -133,7 +132,7 @@ static AbstractValue ofRectifier(const AbstractValue &argument) {
 /// Davis, is that of two points; where the lower one is so far below that its
 /// share of any row is lost, it is lost on purpose.
 static Cell withoutMasked(const Cell &cell) {
-  // Of the largest variance two points have 1 and even numbers 1/3: nearer to
+  // Two points have the largest variance, even numbers a third of it: nearer to
   // the points. Normal logits reach three deviations up.
   constexpr double kTwoPoints = 0.75, kReach = 3;
   double below = cell.mean - cell.likelyLo, above = cell.likelyHi - cell.mean;
@@ -296,7 +295,8 @@ void LogMagnitude::transfer(Operation *op, OpKind kind) {
     logarithms[result] = std::make_unique<AbstractValue>(std::move(*computed));
 }
 
-/// Of several the smallest: carried products get smaller with each iteration.
+/// The smallest of several counts: carried products get smaller with each
+/// iteration.
 bool LogMagnitude::flow(Value from, Value to) {
   const AbstractValue *source = of(from), *target = of(to);
   if (!source || (target && target->hull().mean <= source->hull().mean))

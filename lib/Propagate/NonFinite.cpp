@@ -116,7 +116,7 @@ bool NonFinite::flow(Value from, Value to) {
   return changed;
 }
 
-/// What begins in a body, or is read there, comes out of it.
+/// An Inf or NaN that begins in a body, or is read there, comes out of it.
 void NonFinite::skip(Operation *op) {
   llvm::SetVector<Value> sources(op->operand_begin(), op->operand_end());
   getUsedValuesDefinedAbove(op->getRegions(), sources);

@@ -16,7 +16,13 @@
 
 #include "mpopt/Numerics/FloatFormat.h"
 
+#include <numbers>
+
 namespace mpopt {
+
+/// The mean square of rounding normal numbers to nearest, in units of u^2 times
+/// their own: of even logarithms, as derived above.
+inline constexpr double kRoundingSquare = 2 * std::numbers::ln2 / 9;
 
 /// The difference between stored and exact numbers.
 struct StorageError {

@@ -55,8 +55,9 @@ private:
   const ErrorMoments &moments;
   /// The share of the elements that are another choice.
   llvm::DenseMap<mlir::Value, double> shares;
-  /// The expected number of changes that begin at a value.
+  /// The expected number of changes that begin at a value, and of all.
   llvm::DenseMap<mlir::Value, double> changes;
+  double expected = 0;
   llvm::DenseMap<mlir::Value, StepError> errors;
   llvm::DenseMap<mlir::Value, mlir::Value> unknown;
 };

@@ -33,7 +33,7 @@ bool isPastEdge(mlir::Value value, bool positive, const RangeAnalysis &ranges);
 
 class NonFinite : public Propagation<NonFinite> {
 public:
-  /// What begins at a value, of which operands know nothing.
+  /// The flags that begin at a value, which its operands do not have.
   using Origins = std::function<NonFiniteFlags(mlir::Value)>;
 
   NonFinite(const RangeAnalysis &ranges, Origins beginsAt)
