@@ -34,7 +34,7 @@ const OpMeaning *mpopt::getResultMeaning(Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
-// What the members read
+// Operands of the members
 //===----------------------------------------------------------------------===//
 
 static Value findInput(const Composite &composite) {

@@ -73,7 +73,7 @@ static std::vector<Part> chooseParts(ArrayRef<OutputEffect> outputs) {
 static std::vector<Part> findParts(ArrayRef<OutputEffect> outputs,
                                    const RangeAnalysis &ranges) {
   std::vector<Part> parts = chooseParts(outputs);
-  // What is nothing but zeros beside other parts has no error.
+  // A part of zeros alone, beside others, has no error.
   llvm::erase_if(parts, [&](const Part &part) {
     return part.value != outputs[part.output].value &&
            ranges.preRounding(part.value).constant() == 0.0;

@@ -287,7 +287,7 @@ struct GroupIndex {
   size_t groupAt(size_t place, ArrayRef<size_t> strides) const;
 };
 
-/// What a sum over positions knows of one factor.
+/// The facts about one factor that a sum over positions uses.
 struct SummedFactor {
   /// Its positions add up to 0, or to 1 (the weights of an average); those of a
   /// sample do so in mean over the samples.
@@ -305,7 +305,7 @@ public:
                      const Factor &b, ArrayRef<int> result, double factor);
 
   AbstractValue sum();
-  /// Of what `sum` has seen.
+  /// The spread of the terms that `sum` has added.
   Spread spread() const;
   void giveLosses(BackwardSpreadContext &backward) const;
 

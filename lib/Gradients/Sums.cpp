@@ -78,7 +78,7 @@ public:
           ArrayRef<int64_t> axes, bool keepDims, double factor);
 
   AbstractValue sum();
-  /// Of what `sum` has seen.
+  /// The spread of the terms that `sum` has added.
   Spread spreadOfAll() const;
   void giveLosses(BackwardSpreadContext &backward) const;
 

@@ -232,7 +232,7 @@ void Collector::add(Value value, Operation *op, Indices operands,
   tensors.push_back(std::move(facts));
 }
 
-/// What the tensor and the op that computes it, if any, tell by themselves.
+/// The facts that the tensor and the op that computes it, if any, hold.
 TensorFacts Collector::describe(Value value, Operation *op, std::string name) {
   TensorFacts facts;
   facts.name = std::move(name);

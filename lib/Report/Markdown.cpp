@@ -23,8 +23,8 @@
 using namespace mpopt;
 using llvm::StringRef;
 
-// What a comment shows: places of a rule, names of a place, characters of a
-// text, inputs; `mpopt --format json` has all.
+// The sizes that a comment shows: places of a rule, names of a place,
+// characters of a text, inputs; `mpopt --format json` has all.
 static constexpr size_t kMostPlaces = 8, kMostNames = 3, kMostText = 400,
                         kMostAssumptions = 50;
 

@@ -99,7 +99,7 @@ static void writeNames(OStream &json, Column column) {
   });
 }
 
-/// What is known of each tensor's values.
+/// The statistics of each tensor's values.
 static void writeRanges(OStream &json, Column column) {
   column("lo",
          [&](const MapTensor &tensor) { writeNumber(json, tensor.bound.lo); });

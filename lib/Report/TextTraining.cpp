@@ -168,7 +168,8 @@ std::string Row::error() const {
   return percent(most);
 }
 
-/// Of the columns behind the name: as wide as their titles and numbers.
+/// The widths of the columns behind the name: as wide as their titles and
+/// numbers.
 static constexpr unsigned kColumnWidths[] = {5, 18, 8, 6, 6, 7};
 
 void TextReport::writeGradients(const TrainingReport &training) {

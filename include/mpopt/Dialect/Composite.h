@@ -47,8 +47,8 @@ struct Composite {
   /// they differ or if none reduces.
   llvm::SmallVector<int64_t, 4> axes;
 
-  /// Of a row norm that divides by the root of a mean square: the members from
-  /// the root to the division, empty for other forms. A scale and a bias come
+  /// The members from the root of a mean square to the division by it, in a row
+  /// norm, empty for other forms. A scale and a bias come
   /// behind it.
   llvm::SmallVector<mlir::Operation *, 4> path;
   /// Its member that subtracts the mean, if it divides the difference.

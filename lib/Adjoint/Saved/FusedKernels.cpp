@@ -85,7 +85,8 @@ static std::optional<int64_t> getGroups(const Composite &composite) {
   return std::nullopt;
 }
 
-/// What the kernel of a composite saves; nothing if there is no such kernel.
+/// The tensors that the kernel of a composite saves; nothing if there is no
+/// such kernel.
 static std::optional<FusedKernel> describe(const Composite &composite) {
   FusedKernel kernel;
   kernel.members = composite.members;

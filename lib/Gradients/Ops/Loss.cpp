@@ -308,7 +308,7 @@ void ClassLoss::give() {
   if (!estimateProbabilities())
     return;
   estimateMisses();
-  // Of a miss the other classes share: E sum p^2 = miss concentration.
+  // The other classes share a miss: E sum p^2 = miss concentration.
   double concentration = std::clamp(squares, 1.0 / double(classes), 1.0);
   size_t groups = frequencies.size();
   double size = std::fabs(reduction.factor);

@@ -6,7 +6,7 @@
 using namespace mpopt;
 using namespace mpopt::functions;
 
-/// Of 1 / x and 1 / sqrt(x) at a zero of either sign.
+/// The pole of 1 / x and 1 / sqrt(x) at a zero of either sign.
 static constexpr Pole kSignedPole[] = {{0, true, true}};
 
 static void turnAtZero(const Unary &, llvm::SmallVectorImpl<double> &points) {

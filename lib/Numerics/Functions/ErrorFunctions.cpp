@@ -6,7 +6,7 @@
 using namespace mpopt;
 using namespace mpopt::functions;
 
-/// Of the inverse of erf at the ends of its domain.
+/// The pole of the inverse of erf at the ends of its domain.
 static constexpr Pole kPoles[] = {{-1, false, true}, {1, true, false}};
 
 /// 2 / sqrt(pi) e^(-x^2), the slope of erf.

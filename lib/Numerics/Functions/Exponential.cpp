@@ -6,8 +6,8 @@
 using namespace mpopt;
 using namespace mpopt::functions;
 
-/// Of logarithms at 0, of log(1 + x) at -1, of artanh at the ends of its
-/// domain.
+/// The pole of logarithms at 0, of log(1 + x) at -1, of artanh at the ends of
+/// its domain.
 static constexpr Pole kLogPole[] = {{0, false, true}};
 static constexpr Pole kLog1pPole[] = {{-1, false, true}};
 static constexpr Pole kAtanhPoles[] = {{-1, false, true}, {1, true, false}};

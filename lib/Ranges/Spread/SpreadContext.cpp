@@ -168,7 +168,7 @@ void SpreadContext::mixCorrelations(
   mixed.steady = steady / weight;
 }
 
-/// What the op, with a result of that shape, keeps of its operands' facts.
+/// The facts about operands that the op keeps in a result of that shape.
 static void keepFacts(SpreadContext &ctx, const MaybeShape &shape,
                       Spread &spread) {
   Operation *op = ctx.op();

@@ -297,8 +297,8 @@ bool CastSearch::growBySums(const TrialResult &result) {
   return grew;
 }
 
-/// What is expected to make Inf or NaN comes first: with it errors are not
-/// known.
+/// A finding that is expected to make Inf or NaN comes first: with it errors
+/// are not known.
 bool CastSearch::grow(const TrialResult &result) {
   auto isPartial = [](const Violation &found) { return found.isPartial; };
   return growByViolations(result, std::not_fn(isPartial)) ||

@@ -68,7 +68,8 @@ FixAction mpopt::keepAround(const FindingList::Entry &entry,
     ops.insert(composite->members.begin(), composite->members.end());
   if (entry.value.getDefiningOp() != entry.op)
     addProducers(entry.value, ops);
-  // The lists ask for the op alone; a range has to be held on to by who reads.
+  // A list names the op alone; a range past the dtype also has to fit the
+  // readers of the value.
   else if (isInserted(entry.op) || !rule.byList)
     addReaders(entry.value, ops);
   if (rule.about == Subject::Arguments)

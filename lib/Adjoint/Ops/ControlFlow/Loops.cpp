@@ -138,7 +138,7 @@ private:
   SmallVector<Value> initial, scanned;
   SmallVector<int64_t> axes, directions;
 
-  /// Of the body, whose region has no op yet to ask for its context.
+  /// The context of the body, whose region has no op yet to ask.
   OpBuilder builder;
   Reverse inner;
   /// The body's arguments: gradients of carried values, sums for `outside`, the

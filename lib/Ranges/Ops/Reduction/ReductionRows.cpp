@@ -121,7 +121,7 @@ squaresOfConstants(TransferContext &ctx, Value input,
   return squares;
 }
 
-/// What all rows have in common, with the facts about rows of `x`.
+/// The facts that all rows have in common, with the facts about rows of `x`.
 static Row makeRow(const AbstractValue &x, const llvm::SmallBitVector &axes,
                    const Extent &whole, double draws) {
   Row row;
