@@ -400,6 +400,8 @@ std::optional<double> ChangedDecisions::shareChanged(Operation *op,
   if (isa<mp::CastOp>(op))
     // A truth value is false for 0 alone, which rounding keeps.
     return getElementType(result).isInteger(1) ? 0 : shareOfWhole(value);
+  if (isa<mp::IsNanOp, mp::IsInfOp, mp::IsFiniteOp>(op))
+    return 0; // a finite error makes no number NaN or Inf, nor the reverse
   if (auto axis = op->getAttrOfType<IntegerAttr>("axis")) {
     int64_t rank = getShape(value) ? int64_t(getShape(value)->size()) : 0;
     auto at = normalizeAxis(axis.getInt(), rank);

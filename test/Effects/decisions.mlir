@@ -9,6 +9,9 @@
 // FAR: is expected to move `result` by 0 %: fine
 // Both sides of the selection are 0 where the condition changes.
 // PIECES: is expected to move `result` by 0.0{{[0-9]+}} %: fine
+// No finite error changes a test for NaN or Inf.
+// RUN: mpopt --check %t/guard.mlir | FileCheck %s --check-prefix GUARD
+// GUARD: is expected to move `result` by {{[0-9.e-]+}} %: fine
 // UNKNOWN: "unknown": "how errors of `{{.*}}` change what it chooses is not estimated"
 
 //--- near.mlir
@@ -50,4 +53,19 @@ func.func @main(%boxes: tensor<1x64x4xf16> {mp.name = "boxes"}, %scores: tensor<
   %i = mp.non_max_suppression %boxes, %s : (tensor<1x64x4xf16>, tensor<1x1x64xf16>) -> tensor<?x3xi64>
   %y = mp.gather %table, %i {axis = 0 : i64} : (tensor<64x8xf16>, tensor<?x3xi64>) -> tensor<?x3x8xf16>
   return %y : tensor<?x3x8xf16>
+}
+
+//--- guard.mlir
+func.func @main(%x: tensor<64x64xf16> {mp.name = "x"}) -> (tensor<64x64xf16> {mp.name = "result"}) {
+  %zero = mp.constant dense<0.0> : tensor<f16>
+  %inf = mp.constant dense<0x7C00> : tensor<f16>
+  %third = mp.constant dense<0.3> : tensor<f16>
+  %a = mp.mul %x, %third : (tensor<64x64xf16>, tensor<f16>) -> tensor<64x64xf16>
+  %n = mp.is_nan %a : (tensor<64x64xf16>) -> tensor<64x64xi1>
+  %b = mp.where %n, %zero, %a : (tensor<64x64xi1>, tensor<f16>, tensor<64x64xf16>) -> tensor<64x64xf16>
+  %i = mp.is_inf %b {detect_negative = true, detect_positive = true} : (tensor<64x64xf16>) -> tensor<64x64xi1>
+  %c = mp.where %i, %zero, %b : (tensor<64x64xi1>, tensor<f16>, tensor<64x64xf16>) -> tensor<64x64xf16>
+  %l = mp.less %c, %inf : (tensor<64x64xf16>, tensor<f16>) -> tensor<64x64xi1>
+  %y = mp.where %l, %c, %zero : (tensor<64x64xi1>, tensor<64x64xf16>, tensor<f16>) -> tensor<64x64xf16>
+  return %y : tensor<64x64xf16>
 }
