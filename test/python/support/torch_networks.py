@@ -34,12 +34,23 @@ class Network:
         """Writes the archive; gives the eager module."""
         module = self.module()
         if form == "scripted":
+            forget_freed_builtins(module)
             torch.jit.script(module).save(path)
         else:
             with torch.no_grad():
                 traced = torch.jit.trace(module, self.inputs, check_trace=False)
             traced.save(path)
         return module
+
+
+def forget_freed_builtins(module: nn.Module) -> None:
+    """PyTorch 2.13 finds builtin functions by id() and keeps the ids of those that it freed.
+    An attribute that got such an address would be taken for the function."""
+    table = torch.jit._builtins._get_builtin_table()
+    for part in module.modules():
+        for value in vars(part).values():
+            if not callable(value):
+                table.pop(id(value), None)
 
 
 # -- feed forward and convolutional -------------------------------------------
