@@ -66,8 +66,9 @@ std::optional<double> GradientMoments::storageError(Value value) {
   for (const Cell &cell : exact.cells()) {
     double square = meanSquare(cell) / live;
     StorageError error =
-        storageErrorOf(0, std::ldexp(square, 2 * exponent), format);
-    sum += std::ldexp(error.square - error.overflowed, -2 * exponent) * live;
+        storageErrorOf(0, std::ldexp(square, 2 * exponent), format,
+                       /*whole=*/false, /*overflows=*/false);
+    sum += std::ldexp(error.square, -2 * exponent) * live;
   }
   return sum / double(exact.groups());
 }

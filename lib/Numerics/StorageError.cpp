@@ -61,17 +61,16 @@ StorageError mpopt::storageErrorOf(double value, const FloatFormat &format) {
   // A number that overflows is lost with its whole size.
   error.mean = std::isfinite(stored) ? stored - value : -value;
   error.square = error.mean * error.mean;
-  if (!std::isfinite(stored))
-    error.overflowed = error.square;
-  else if (stored == 0 && value != 0)
-    error.flushed = error.square;
   return error;
 }
 
 StorageError mpopt::storageErrorOf(double mean, double variance,
-                                   const FloatFormat &format, bool whole) {
+                                   const FloatFormat &format, bool whole,
+                                   bool overflows) {
   if (!(variance > 0))
-    return storageErrorOf(mean, format);
+    return overflows || std::fabs(mean) < format.overflowFrom
+               ? storageErrorOf(mean, format)
+               : StorageError();
   double deviation = std::sqrt(variance);
   StorageError error;
   double u = format.unitRoundoff();
@@ -83,20 +82,20 @@ StorageError mpopt::storageErrorOf(double mean, double variance,
     error.square = kRoundingSquare * u * u * (mean * mean + variance);
     return error;
   }
-  auto lose = [&](double lo, double hi, double &into) {
+  auto lose = [&](double lo, double hi) {
     Part part = magnitudesOf(mean, deviation, lo, hi);
     error.mean -= part.first;
     error.square += part.second;
-    into += part.second;
   };
-  lose(format.overflowFrom, kInfinity, error.overflowed);
+  if (overflows)
+    lose(format.overflowFrom, kInfinity);
   double least = whole ? std::ldexp(1.0, int(format.digits)) : format.minNormal;
   error.square +=
       kRoundingSquare * u * u *
       magnitudesOf(mean, deviation, least, format.overflowFrom).second;
   if (whole)
     return error;
-  lose(0, format.flushAt, error.flushed);
+  lose(0, format.flushAt);
   Part subnormal =
       magnitudesOf(mean, deviation, format.flushAt, format.minNormal);
   error.square +=

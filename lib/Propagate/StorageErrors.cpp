@@ -236,9 +236,8 @@ static std::optional<AbstractValue> errorOfMasked(const MaskedScores &scores,
                                                   const FloatFormat &format,
                                                   const AbstractValue &exact) {
   const Cell &live = scores.live;
-  StorageError error =
-      storageErrorOf(live.mean, live.variance, format, exact.integral);
-  error.square -= error.overflowed;
+  StorageError error = storageErrorOf(live.mean, live.variance, format,
+                                      exact.integral, /*overflows=*/false);
   // Where a whole row is masked its scores still differ. No more is lost than
   // that: what rounds all of them alike a softmax does not see.
   StorageError masked = storageErrorOf(scores.masked, live.variance, format);
@@ -280,13 +279,13 @@ std::optional<AbstractValue> StorageErrors::errorOf(Value value, double lost,
       x.mean = 0;
       x.variance = cut * cut;
     }
+    double most =
+        std::min(std::max(std::fabs(x.likelyLo), std::fabs(x.likelyHi)), cut);
+    bool overflows = most >= format.overflowFrom;
     StorageError error =
-        storageErrorOf(x.mean, x.variance, format, exact.integral);
+        storageErrorOf(x.mean, x.variance, format, exact.integral, overflows);
     // The moments say little of few elements that are far larger.
-    double most = std::max(std::fabs(x.likelyLo), std::fabs(x.likelyHi));
-    if (std::min(most, cut) < format.overflowFrom) {
-      error.square -= error.overflowed;
-    } else {
+    if (overflows) {
       double count =
           std::max(context.elementsPerGroup(value, exact.groups()), 1.0);
       error.square = std::max(error.square, most * most / count);

@@ -26,16 +26,12 @@ inline constexpr double kRoundingSquare = 2 * std::numbers::ln2 / 9;
 
 /// The difference between stored and exact numbers.
 struct StorageError {
-  double mean = 0;
-  /// The expected square, and how much of it is of numbers that became 0 and
-  /// of numbers that overflow.
-  double square = 0, flushed = 0, overflowed = 0;
+  /// The expected difference and the expected square of it.
+  double mean = 0, square = 0;
 
   void add(const StorageError &other, double weight = 1) {
     mean += weight * other.mean;
     square += weight * other.square;
-    flushed += weight * other.flushed;
-    overflowed += weight * other.overflowed;
   }
 };
 
@@ -43,9 +39,11 @@ struct StorageError {
 StorageError storageErrorOf(double value, const FloatFormat &format);
 
 /// The error of normal numbers. `whole`: they are whole numbers, which are
-/// exact up to 2^digits.
+/// exact up to 2^digits. `overflows`: those past the format's edge occur; the
+/// tail of a normal number has some that a bound excludes.
 StorageError storageErrorOf(double mean, double variance,
-                            const FloatFormat &format, bool whole = false);
+                            const FloatFormat &format, bool whole = false,
+                            bool overflows = true);
 
 } // namespace mpopt
 
