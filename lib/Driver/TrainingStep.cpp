@@ -117,6 +117,7 @@ Error TrainingStep::prepare() {
     }
   if (!function)
     return llvm::createStringError("the model has no graph to train");
+  declareStep();
   if (Error error = setBatch())
     return error;
   if (markOwnGradients(function)) {
@@ -278,6 +279,13 @@ static TrainingFacts makeFacts(const TrainConfig &config,
   return facts;
 }
 
+/// Also where nothing is declared: rules about the model ask if it is trained.
+void TrainingStep::declareStep() {
+  MLIRContext *context = module.getContext();
+  function->setAttr(kTrainingStepAttr,
+                    makeFacts(config, context).toAttribute(context));
+}
+
 void TrainingStep::setFacts() {
   Builder builder(module.getContext());
   if (config.lossValue)
@@ -292,10 +300,6 @@ void TrainingStep::setFacts() {
   if (config.batch.micro)
     function->setAttr(kMicroBatchAttr,
                       builder.getI64IntegerAttr(*config.batch.micro));
-  if (DictionaryAttr facts = makeFacts(config, module.getContext())
-                                 .toAttribute(module.getContext());
-      !facts.empty())
-    function->setAttr(kTrainingStepAttr, facts);
 }
 
 /// The weights that a model may learn whose gradients it holds itself.

@@ -34,6 +34,7 @@ private:
   llvm::Error readGraph(LossTerm &term);
   llvm::Error assumeTargets(unsigned first);
   llvm::Error differentiate(mlir::Value loss);
+  void declareStep();
   void setFacts();
   std::vector<std::string> listParameters();
 

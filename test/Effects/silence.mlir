@@ -19,6 +19,14 @@
 // POOLING-NOT: error
 // POOLING: nothing has to be done
 
+// The distance of a point from itself is 0, and its root: nothing divides by it, and
+// only the gradient is infinite.
+// RUN: mpopt --check %t/distance.mlir --precision fp16 | FileCheck %s --check-prefix DISTANCE
+// RUN: not mpopt --check %t/distance.mlir --precision fp16 --train --loss sum:result | FileCheck %s --check-prefix GRADIENT
+// DISTANCE-NOT: error
+// GRADIENT: error[MP203]
+// GRADIENT: guards nothing: sqrt has an infinite derivative at 0
+
 //--- silence.mlir
 func.func @main(%x: tensor<4x64xf32>) -> (tensor<4x16xf32> {mp.name = "result"}) {
   %w = mp.constant dense<0.5> : tensor<64x16xf32>
@@ -82,3 +90,24 @@ func.func @main(%x: tensor<4x24x16xf32>, %mask: tensor<4x24xi64>) -> (tensor<4x1
   %6 = mp.div %3, %5 : (tensor<4x16xf32>, tensor<4x1xf32>) -> tensor<4x16xf32>
   return %6 : tensor<4x16xf32>
 }
+
+//--- distance.mlir
+module {
+  func.func @main(%x: tensor<4x64x3xf32>) -> (tensor<4x64x64xf32> {mp.name = "result"}) {
+    %eps = mp.constant dense<1.0e-12> : tensor<f32>
+    %w = mp.constant dense<0.5> : tensor<3x3xf32> loc(#w)
+    %0 = mp.matmul %x, %w : (tensor<4x64x3xf32>, tensor<3x3xf32>) -> tensor<4x64x3xf32>
+    %1 = mp.constant dense<1> : tensor<1xi64>
+    %2 = mp.constant dense<2> : tensor<1xi64>
+    %3 = mp.constant dense<-1> : tensor<1xi64>
+    %4 = mp.unsqueeze %0 axes %1 : (tensor<4x64x3xf32>, tensor<1xi64>) -> tensor<4x1x64x3xf32>
+    %5 = mp.unsqueeze %0 axes %2 : (tensor<4x64x3xf32>, tensor<1xi64>) -> tensor<4x64x1x3xf32>
+    %6 = mp.sub %4, %5 : (tensor<4x1x64x3xf32>, tensor<4x64x1x3xf32>) -> tensor<4x64x64x3xf32>
+    %7 = mp.mul %6, %6 : (tensor<4x64x64x3xf32>, tensor<4x64x64x3xf32>) -> tensor<4x64x64x3xf32>
+    %8 = mp.reduce_sum %7 axes %3 {keep_dims = false} : (tensor<4x64x64x3xf32>, tensor<1xi64>) -> tensor<4x64x64xf32>
+    %9 = mp.add %8, %eps : (tensor<4x64x64xf32>, tensor<f32>) -> tensor<4x64x64xf32>
+    %10 = mp.sqrt %9 : (tensor<4x64x64xf32>) -> tensor<4x64x64xf32>
+    return %10 : tensor<4x64x64xf32>
+  }
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>["f"])

@@ -17,8 +17,11 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_CONSTANTUNDERFLOW
@@ -78,35 +81,49 @@ static std::string describeOp(Operation *op) {
   return op->getName().stripDialect().str();
 }
 
-static std::string describeHazard(Operation *op) {
-  std::string name = describeOp(op);
-  bool pole = hasRole(op, Role::PoleAtZero);
-  if (divisorOperand(op) && !pole)
-    return name + " by 0 gives Inf or NaN";
-  if (hasRole(op, Role::Logarithm))
-    return name + " of 0 is -Inf";
+/// True for a root or a positive power, which is 0 at 0.
+static bool keepsZero(Operation *op) {
   std::optional<double> exponent = hasRole(op, Role::Power)
                                        ? getSplatConstant(op->getOperand(1))
                                        : std::nullopt;
-  if ((hasRole(op, Role::Root) && !pole) || (exponent && *exponent > 0))
+  return (hasRole(op, Role::Root) && !hasRole(op, Role::PoleAtZero)) ||
+         (exponent && *exponent > 0);
+}
+
+static std::string describeHazard(Operation *op) {
+  std::string name = describeOp(op);
+  if (divisorOperand(op) && !hasRole(op, Role::PoleAtZero))
+    return name + " by 0 gives Inf or NaN";
+  if (hasRole(op, Role::Logarithm))
+    return name + " of 0 is -Inf";
+  if (keepsZero(op))
     return name + " has an infinite derivative at 0";
   return name + " of 0 is Inf";
+}
+
+/// True if a training step computes the gradients of the op's function.
+static bool isTrained(Operation *op) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  return function && function->hasAttr(kTrainingStepAttr);
 }
 
 /// True if the constant guards a case that no estimate expects and that some
 /// samples are: the length of a vector, or a number that is 0 for a sample of
 /// zeros, as a spectrum is. Rows without a variance do not occur where others
-/// do.
+/// do, and the root of a zero that nothing divides by is finite, as long as its
+/// gradient is not computed.
 static bool guardsZeroSample(const Guarded &guarded) {
   auto isNormalization = [](Operation *op) {
     return hasRole(getMeaning(getKind(op), op->getContext()),
                    Role::Normalization);
   };
   auto isRoot = [](Operation *op) { return hasRole(op, Role::Root); };
-  if (isNormalization(guarded.first().op) ||
-      llvm::any_of(guarded.first().path, isNormalization))
+  Operation *first = guarded.first().op;
+  if (isNormalization(first) ||
+      llvm::any_of(guarded.first().path, isNormalization) ||
+      (keepsZero(first) && !isTrained(first)))
     return false;
-  if (isRoot(guarded.first().op) || llvm::any_of(guarded.first().path, isRoot))
+  if (isRoot(first) || llvm::any_of(guarded.first().path, isRoot))
     return true;
   OpOperand *use = guarded.use;
   Operation *op = use->getOwner();
