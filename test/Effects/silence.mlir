@@ -27,6 +27,10 @@
 // GRADIENT: error[MP203]
 // GRADIENT: guards nothing: sqrt has an infinite derivative at 0
 
+// The degree of a node in a kernel of distances is a sum of exponentials.
+// RUN: mpopt --check %t/degree.mlir --precision fp16 | FileCheck %s --check-prefix DEGREE
+// DEGREE-NOT: error
+
 //--- silence.mlir
 func.func @main(%x: tensor<4x64xf32>) -> (tensor<4x16xf32> {mp.name = "result"}) {
   %w = mp.constant dense<0.5> : tensor<64x16xf32>
@@ -111,3 +115,17 @@ module {
   }
 }
 #w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>["f"])
+
+//--- degree.mlir
+func.func @main(%x: tensor<4x16x16xf32>, %y: tensor<4x16x8xf32>) -> (tensor<4x16x8xf32> {mp.name = "result"}) {
+  %eps = mp.constant dense<1.0e-8> : tensor<f32>
+  %last = mp.constant dense<-1> : tensor<1xi64>
+  %0 = mp.abs %x : (tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
+  %1 = mp.neg %0 : (tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
+  %2 = mp.exp %1 : (tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
+  %3 = mp.reduce_sum %2 axes %last {keep_dims = true} : (tensor<4x16x16xf32>, tensor<1xi64>) -> tensor<4x16x1xf32>
+  %4 = mp.add %3, %eps : (tensor<4x16x1xf32>, tensor<f32>) -> tensor<4x16x1xf32>
+  %5 = mp.rsqrt %4 : (tensor<4x16x1xf32>) -> tensor<4x16x1xf32>
+  %6 = mp.mul %y, %5 : (tensor<4x16x8xf32>, tensor<4x16x1xf32>) -> tensor<4x16x8xf32>
+  return %6 : tensor<4x16x8xf32>
+}

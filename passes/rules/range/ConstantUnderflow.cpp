@@ -16,6 +16,7 @@
 #include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -101,6 +102,17 @@ static std::string describeHazard(Operation *op) {
   return name + " of 0 is Inf";
 }
 
+/// True for a sum of exponentials, probabilities or inverses, which no sample
+/// makes 0.
+static bool sumsPositive(Value value) {
+  Operation *op = getMaker(value, Peel::CastsAndViews);
+  if (!op || !hasRole(op, Role::Sum))
+    return false;
+  Operation *term = getMaker(op->getOperand(0), Peel::CastsAndViews);
+  return hasRole(term, Role::NeverZero | Role::Probability) ||
+         (hasRole(term, Role::Division) && isConstant(term->getOperand(0)));
+}
+
 /// True if a training step computes the gradients of the op's function.
 static bool isTrained(Operation *op) {
   auto function = op->getParentOfType<FunctionOpInterface>();
@@ -123,13 +135,15 @@ static bool guardsZeroSample(const Guarded &guarded) {
       llvm::any_of(guarded.first().path, isNormalization) ||
       (keepsZero(first) && !isTrained(first)))
     return false;
-  if (isRoot(first) || llvm::any_of(guarded.first().path, isRoot))
-    return true;
   OpOperand *use = guarded.use;
   Operation *op = use->getOwner();
-  return hasRole(op, Role::Addition | Role::LimitsBelow) &&
-         op->getNumOperands() == 2 &&
-         isZeroForZeros(op->getOperand(1 - use->getOperandNumber()));
+  Value other = hasRole(op, Role::Addition | Role::LimitsBelow) &&
+                        op->getNumOperands() == 2
+                    ? op->getOperand(1 - use->getOperandNumber())
+                    : Value();
+  if (isRoot(first) || llvm::any_of(guarded.first().path, isRoot))
+    return !other || !sumsPositive(other);
+  return other && isZeroForZeros(other);
 }
 
 static void addPath(FindingBuilder &finding, const Guarded &guarded) {
