@@ -5,6 +5,7 @@
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/InnerSums.h"
 #include "mpopt/Report/RuleTable.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -19,11 +20,18 @@ static NonFiniteFlags storedAs(Value value, const OverflowSites &sites) {
     return {};
   const OverflowSite *site = sites.find(value);
   bool isLikely = site && site->certainty >= Certainty::Likely;
-  if (!isConstant(value) && !isLikely)
-    return {};
   NonFiniteFlags flags;
-  flags.posInf = isPastEdge(value, true, sites.ranges());
-  flags.negInf = isPastEdge(value, false, sites.ranges());
+  // A mean fits where the sum inside of it does not.
+  std::optional<InnerSum> sum =
+      findInnerSum(value.getDefiningOp(), sites.ranges());
+  if (sum && sum->error.overflows && !sum->isDivisor) {
+    double mean = sites.ranges().preRounding(value).hull().mean;
+    (mean < 0 ? flags.negInf : flags.posInf) = true;
+  }
+  if (!isConstant(value) && !isLikely)
+    return flags;
+  flags.posInf |= isPastEdge(value, true, sites.ranges());
+  flags.negInf |= isPastEdge(value, false, sites.ranges());
   // A mask, of which nothing is expected.
   if (!isConstant(value) && !flags.any())
     (site->form == OverflowForm::Mask ? flags.negInf : flags.posInf) = true;

@@ -65,10 +65,13 @@ static SmallVector<Value, 2> subjectsOf(const FindingList::Entry &entry,
   return subjects;
 }
 
-/// True if the rule's findings may say why a value becomes Inf or NaN. Others
+/// True if the rule's findings may say why a value becomes Inf or NaN, as those
+/// about a sum inside of an op. Others
 /// tell of digits, which are not what such a value lacks.
 static bool tellsOfInfinity(const RuleInfo &rule) {
-  return rule.byRange || rule.nonFinite || rule.decision == Decision::Overflow;
+  return rule.byRange || rule.nonFinite ||
+         rule.decision == Decision::Overflow ||
+         rule.decision == Decision::SumError;
 }
 
 /// The error of one output by the finding; NaN if it is not known.

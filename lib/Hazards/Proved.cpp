@@ -13,6 +13,7 @@
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/InnerSums.h"
 #include "mpopt/Report/RuleTable.h"
 
 using namespace mlir;
@@ -50,7 +51,8 @@ Proved mpopt::countProved(ModuleOp module, const RangeAnalysis &ranges,
       result.proved += !accused.contains(value) &&
                        !isLost(value, *format, ranges) &&
                        !ranges.preRounding(value).nan &&
-                       ranges.magnitudes(value).bound < format->overflowFrom;
+                       ranges.magnitudes(value).bound < format->overflowFrom &&
+                       isInnerSumBounded(op, ranges);
     }
   });
   return result;

@@ -183,8 +183,11 @@ std::optional<AddedTerms> mpopt::getInnerTerms(Operation *op,
   if (MaybeCount count = countProducts(op))
     return AddedTerms{*count, &target.products(*own)};
   if (MaybeCount count = countRow(op)) {
-    const FloatFormat *stated = getStated(op);
-    return AddedTerms{*count, stated ? stated : &target.sums(*own)};
+    // A model may ask for a narrower sum than the target's. A wider one is what
+    // exporters write by default, and no kernel of a target that has none.
+    const FloatFormat *stated = getStated(op), *sums = &target.sums(*own);
+    return AddedTerms{*count,
+                      stated && stated->digits < sums->digits ? stated : sums};
   }
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include "mpopt/Propagate/StorageErrors.h"
 
 #include "mpopt/Propagate/Branches.h"
+#include "mpopt/Propagate/InnerSums.h"
 #include "mpopt/Propagate/Masks.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
@@ -22,10 +23,6 @@ using namespace mpopt;
 //===----------------------------------------------------------------------===//
 // Which values are rounded
 //===----------------------------------------------------------------------===//
-
-static bool isNarrow(const FloatFormat &format) {
-  return format.digits < FloatFormat::f32().digits;
-}
 
 /// True if every number of `inner` is one of `outer`.
 static bool holds(const FloatFormat &outer, const FloatFormat &inner) {
@@ -91,7 +88,7 @@ bool StorageErrors::fits(Value value, const FloatFormat &format) {
 
 bool StorageErrors::rounds(Value value) {
   const FloatFormat *format = getFloatFormat(getElementType(value));
-  if (!format || !isNarrow(*format))
+  if (!format || format->digits >= FloatFormat::f32().digits)
     return false;
   Operation *op = value.getDefiningOp();
   if (isa_and_nonnull<mp::ConstantOp>(op))
@@ -269,6 +266,7 @@ std::optional<AbstractValue> StorageErrors::errorOf(Value value, double lost,
     return AbstractValue::top(exact.rank());
   }
   AbstractValue result = AbstractValue::like(exact);
+  std::optional<InnerSum> inner = findInnerSum(value.getDefiningOp(), ranges);
   double cut = cutFrom(value);
   double square = 0;
   MutableCells cells = result.mutableCells();
@@ -295,6 +293,10 @@ std::optional<AbstractValue> StorageErrors::errorOf(Value value, double lost,
       gone.mean = -x.mean;
       gone.square = x.mean * x.mean + x.variance;
       error.add(gone, lost);
+    }
+    if (inner) {
+      error.mean += inner->ofResult.mean * x.mean;
+      error.square += inner->ofResult.square * (x.mean * x.mean + x.variance);
     }
     square += error.square;
     cells[group] = toCell(error);

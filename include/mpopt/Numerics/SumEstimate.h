@@ -15,6 +15,23 @@ namespace mpopt {
 double estimateSumError(const FloatFormat &format, double n, double mean,
                         double variance, bool pairwise);
 
+/// The expected difference of a sum that is added in a format, and its square,
+/// in units of the exact sum's root mean square and of its square.
+struct SumError {
+  double mean = 0, square = 0;
+  /// The root mean square of the exact sum.
+  double size = 0;
+  /// True if a partial sum is expected to overflow.
+  bool overflows = false;
+};
+
+/// The error of adding `n` normal terms of that mean and variance. In sequence,
+/// terms below half a unit in the last place of the partial sum are absorbed,
+/// so that a long sum of positive terms stops growing; pairwise, the terms of
+/// each level are about as large as the partial sums.
+SumError estimateSum(const FloatFormat &format, double n, double mean,
+                     double variance, bool pairwise);
+
 } // namespace mpopt
 
 #endif // MPOPT_NUMERICS_SUMESTIMATE_H

@@ -114,7 +114,9 @@ def LongSum : PrecisionRule<"MP304", "long-sum"> {
     adds to (on every target), has so many terms that the errors of its partial
     sums amount to 10 % of the result: from about 410 terms in FP16 and 52 in
     BF16, added one after another. Sums of whole numbers that the dtype holds
-    are exact and not reported.
+    are exact and not reported. A sum inside of a norm or mean is reported, too,
+    if it is expected to pass the largest number while the result fits: Inf
+    there makes the result 0 or Inf.
   }];
   let why = [{
     Each addition rounds the running sum to 11 (FP16) or 8 (BF16) digits; n of

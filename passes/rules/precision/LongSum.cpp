@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/RangeSupport.h"
-#include "mpopt/Propagate/AddedTerms.h"
+#include "mpopt/Propagate/InnerSums.h"
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/Roles.h"
@@ -32,6 +32,9 @@ struct LongSum : mpopt::impl::LongSumBase<LongSum> {
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
     module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      std::optional<InnerSum> sum = findInnerSum(op, ranges);
+      if (sum && sum->error.overflows)
+        return reportOverflow(op, *sum, ranges);
       if (std::optional<AddedTerms> terms =
               getWrittenTerms(op, ranges.target()))
         if (isNarrow(*terms->format) && terms->count > 1)
@@ -40,6 +43,8 @@ struct LongSum : mpopt::impl::LongSumBase<LongSum> {
   }
 
 private:
+  void reportOverflow(Operation *op, const InnerSum &sum,
+                      const RangeAnalysis &ranges);
   void judge(Operation *op, const AddedTerms &terms,
              const RangeAnalysis &ranges);
 };
@@ -51,6 +56,27 @@ static bool isExact(Operation *op, const AddedTerms &terms,
   double most = boundMagnitude(ranges.of(terms.summed)) * double(terms.count);
   return ranges.of(terms.summed).integral && !hasRole(op, Role::InnerSquares) &&
          most <= std::ldexp(1.0, int(terms.format->digits));
+}
+
+/// Where the result itself is in range: an overflow that only the kernel sees.
+void LongSum::reportOverflow(Operation *op, const InnerSum &sum,
+                             const RangeAnalysis &ranges) {
+  Value result = op->getResult(0);
+  const FloatFormat &format = *sum.terms.format;
+  if (ranges.magnitudes(result).likely.value_or(0) >= format.overflowFrom)
+    return;
+  bool squares = sum.isDivisor || hasRole(op, Role::InnerSquares);
+  FindingBuilder finding = report(op, result);
+  finding.certainty(Certainty::Likely)
+      .message("the kernel adds " + formatNumber(double(sum.terms.count)) +
+               (squares ? " squares" : " terms") + " in " + format.name.str() +
+               ", and their sum is expected to reach " +
+               formatNumber(sum.error.size) + ", past " +
+               formatNumber(format.maxFinite) + ": it becomes Inf" +
+               (sum.isDivisor ? ", and what is divided by it 0" : ""))
+      .cause(op->getOperand(0), "is what the kernel adds up");
+  addRange(finding, result, ranges);
+  finding.fix("keep-fp32", "accumulate in f32 and round the result once");
 }
 
 void LongSum::judge(Operation *op, const AddedTerms &terms,

@@ -1,0 +1,40 @@
+//===- InnerSums.h - Errors of the sums that kernels add --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// On a target that adds in 16 bits the sums inside of norms, softmaxes, means
+// and products round, absorb small terms and overflow, although operands and
+// results fit.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_PROPAGATE_INNERSUMS_H
+#define MPOPT_PROPAGATE_INNERSUMS_H
+
+#include "mpopt/Numerics/SumEstimate.h"
+#include "mpopt/Propagate/AddedTerms.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+namespace mpopt {
+
+/// A sum that a kernel adds in a narrow format.
+struct InnerSum {
+  AddedTerms terms;
+  /// The error of the sum, and that of the result by it: relative, -1 where a
+  /// quotient by Inf is 0.
+  SumError error, ofResult;
+  /// True if an overflow makes the result 0, and not Inf.
+  bool isDivisor = false;
+};
+
+/// The sum inside of `op`; nothing if it is added in FP32 or nothing is
+/// expected of its terms.
+std::optional<InnerSum> findInnerSum(mlir::Operation *op,
+                                     const RangeAnalysis &ranges);
+
+/// True if a bound of the terms excludes that the sum inside of `op` overflows,
+/// or there is none.
+bool isInnerSumBounded(mlir::Operation *op, const RangeAnalysis &ranges);
+
+} // namespace mpopt
+
+#endif // MPOPT_PROPAGATE_INNERSUMS_H
