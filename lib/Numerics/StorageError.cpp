@@ -43,17 +43,7 @@ static Part partOf(double mean, double deviation, double lo, double hi) {
   return part;
 }
 
-/// Both signs of the magnitudes from `lo` to `hi`.
-static Part magnitudesOf(double mean, double deviation, double lo, double hi) {
-  if (!(lo < hi))
-    return {};
-  Part above = partOf(mean, deviation, lo, hi);
-  Part below = partOf(mean, deviation, -hi, -lo);
-  return {above.share + below.share, above.first + below.first,
-          above.second + below.second};
-}
-
-StorageError mpopt::storageErrorOf(double value, const FloatFormat &format) {
+StorageError mpopt::storageErrorOf(double value, const StorageFormat &format) {
   StorageError error;
   if (!std::isfinite(value))
     return error;
@@ -65,40 +55,54 @@ StorageError mpopt::storageErrorOf(double value, const FloatFormat &format) {
 }
 
 StorageError mpopt::storageErrorOf(double mean, double variance,
-                                   const FloatFormat &format, bool whole,
+                                   const StorageFormat &format, bool whole,
                                    bool overflows) {
+  Interval edges = format.overflowFrom();
   if (!(variance > 0))
-    return overflows || std::fabs(mean) < format.overflowFrom
+    return overflows || (mean > edges.lo && mean < edges.hi)
                ? storageErrorOf(mean, format)
                : StorageError();
   double deviation = std::sqrt(variance);
   StorageError error;
-  double u = format.unitRoundoff();
+  double u = format.floats ? format.floats->unitRoundoff() : 0;
   // Normal numbers of the format but for a part of (1/64)^3: the rest weighs
   // less than the formula is exact.
   constexpr double kFar = 64, kReach = 9;
-  if (!whole && deviation >= kFar * format.minNormal &&
-      std::fabs(mean) + kReach * deviation < format.overflowFrom) {
+  if (!whole && deviation >= kFar * format.growsFrom() &&
+      std::fabs(mean) + kReach * deviation < edges.hi) {
     error.square = kRoundingSquare * u * u * (mean * mean + variance);
     return error;
   }
-  auto lose = [&](double lo, double hi) {
-    Part part = magnitudesOf(mean, deviation, lo, hi);
-    error.mean -= part.first;
-    error.square += part.second;
+  auto partWithin = [&](double lo, double hi) {
+    return lo < hi ? partOf(mean, deviation, lo, hi) : Part();
   };
-  if (overflows)
-    lose(format.overflowFrom, kInfinity);
-  double least = whole ? std::ldexp(1.0, int(format.digits)) : format.minNormal;
-  error.square +=
-      kRoundingSquare * u * u *
-      magnitudesOf(mean, deviation, least, format.overflowFrom).second;
+  // Both signs of the magnitudes from `lo` to `hi` that do not overflow.
+  auto magnitudes = [&](double lo, double hi) {
+    Part above = partWithin(lo, std::min(hi, edges.hi));
+    Part below = partWithin(std::max(-hi, edges.lo), -lo);
+    return Part{above.share + below.share, above.first + below.first,
+                above.second + below.second};
+  };
+  auto replace = [&](const Part &part, double stored) {
+    error.mean += stored * part.share - part.first;
+    error.square +=
+        stored * stored * part.share - 2 * stored * part.first + part.second;
+  };
+  if (overflows) {
+    Interval ends = format.saturates ? format.ends() : Interval();
+    replace(partWithin(edges.hi, kInfinity), ends.hi);
+    replace(partWithin(-kInfinity, edges.lo), ends.lo);
+  }
+  whole &= format.scale == 1;
+  double least = !whole          ? format.growsFrom()
+                 : format.floats ? std::ldexp(1.0, int(format.floats->digits))
+                                 : kInfinity;
+  error.square += kRoundingSquare * u * u * magnitudes(least, kInfinity).second;
   if (whole)
     return error;
-  lose(0, format.flushAt);
-  Part subnormal =
-      magnitudesOf(mean, deviation, format.flushAt, format.minNormal);
+  replace(magnitudes(0, format.flushAt()), 0);
+  double step = format.step();
   error.square +=
-      subnormal.share * format.minSubnormal * format.minSubnormal / 12;
+      magnitudes(format.flushAt(), format.growsFrom()).share * step * step / 12;
   return error;
 }

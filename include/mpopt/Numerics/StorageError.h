@@ -6,15 +6,16 @@
 // of two below |x|, and the error of a rounding is even within half of it, so
 // its square is (2 u 2^e)^2 / 12. Over mantissas whose logarithm is even,
 // E 4^e / E x^2 = 2 ln 2 / 3: the error's square is (2 ln 2 / 9) u^2 E x^2.
-// Below the smallest normal number the unit is the smallest subnormal; what is
-// below half of that is lost with all its size, and so is what overflows.
+// Below the smallest normal number the unit is the smallest subnormal, as it is
+// the step of integers everywhere; what is below half of that is lost with all
+// its size, and so is what overflows, where it is not clipped.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_NUMERICS_STORAGEERROR_H
 #define MPOPT_NUMERICS_STORAGEERROR_H
 
-#include "mpopt/Numerics/FloatFormat.h"
+#include "mpopt/Numerics/StorageFormat.h"
 
 #include <numbers>
 
@@ -36,13 +37,13 @@ struct StorageError {
 };
 
 /// The error of one number.
-StorageError storageErrorOf(double value, const FloatFormat &format);
+StorageError storageErrorOf(double value, const StorageFormat &format);
 
 /// The error of normal numbers. `whole`: they are whole numbers, which are
 /// exact up to 2^digits. `overflows`: those past the format's edge occur; the
 /// tail of a normal number has some that a bound excludes.
 StorageError storageErrorOf(double mean, double variance,
-                            const FloatFormat &format, bool whole = false,
+                            const StorageFormat &format, bool whole = false,
                             bool overflows = true);
 
 } // namespace mpopt
