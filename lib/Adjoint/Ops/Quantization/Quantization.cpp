@@ -4,9 +4,8 @@
 #include "lib/Adjoint/Ops/Families.h"
 
 #include "lib/Adjoint/Ops/GradientOp.h"
-#include "mpopt/Dialect/CodeRange.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
-#include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include <cmath>
@@ -14,16 +13,16 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// A scale or zero point, as it meets the elements of a tensor of `rank`; null
-/// for those of blocks.
-static Value alongAxis(GradientContext &ctx, Value parameter, int64_t axis,
-                       int64_t blockSize, const MaybeShape &of) {
+/// A scale or zero point, as it meets the elements of a tensor of that shape;
+/// null for those of blocks.
+static Value alongAxis(GradientContext &ctx, Value parameter,
+                       const StorageFormat &format, const MaybeShape &of) {
   MaybeShape shape = getShape(parameter);
-  if (!shape || !of || blockSize > 0)
+  if (!shape || !of || format.block > 0)
     return nullptr;
   if (getNumElements(*shape) == 1)
     return parameter;
-  std::optional<int64_t> at = normalizeAxis(axis, of->size());
+  std::optional<int64_t> at = normalizeAxis(*format.axis, of->size());
   if (shape->size() != 1 || !at || shape->front() < 0)
     return nullptr;
   SmallVector<int64_t> dims(of->size(), 1);
@@ -38,19 +37,18 @@ static void buildQuantize(mp::QuantizeOp op, GradientContext &ctx) {
     return;
   Value x = op.getInput();
   Type type = getElementType(x);
-  auto codes = getCodeRange(getElementType(op.getResult()));
+  auto codes = storageFormatOf(op);
   const FloatFormat *format = getFloatFormat(type);
+  if (!codes || !format)
+    return ctx.give(0, ctx.dy());
   MaybeShape shape = getShape(x);
-  Value scale =
-      alongAxis(ctx, op.getScale(), op.getAxis(), op.getBlockSize(), shape);
+  Value scale = alongAxis(ctx, op.getScale(), *codes, shape);
   Value zero = op.getZeroPoint()
-                   ? alongAxis(ctx, op.getZeroPoint(), op.getAxis(),
-                               op.getBlockSize(), shape)
+                   ? alongAxis(ctx, op.getZeroPoint(), *codes, shape)
                    : nullptr;
   // Codes that the dtype of x cannot tell apart saturate far out, if at all.
-  if (!codes || !format || !scale || (op.getZeroPoint() && !zero) ||
-      !op.getSaturate() ||
-      codes->second - codes->first > std::ldexp(1.0, int(format->digits)))
+  if (!scale || (op.getZeroPoint() && !zero) || !codes->saturates ||
+      codes->codes.hi - codes->codes.lo > std::ldexp(1.0, int(format->digits)))
     return ctx.give(0, ctx.dy());
   auto limit = [&](double code) {
     Term end = ctx.scalar(code, type);
@@ -59,8 +57,8 @@ static void buildQuantize(mp::QuantizeOp op, GradientContext &ctx) {
     return end * ctx.cast(scale, type);
   };
   Value inside = ctx.make<mp::LogicalAndOp>(
-      {ctx.make<mp::GreaterEqualOp>({x, limit(codes->first)}),
-       ctx.make<mp::LessEqualOp>({x, limit(codes->second)})});
+      {ctx.make<mp::GreaterEqualOp>({x, limit(codes->codes.lo)}),
+       ctx.make<mp::LessEqualOp>({x, limit(codes->codes.hi)})});
   ctx.give(0, ctx.where(inside, ctx.dy()));
 }
 

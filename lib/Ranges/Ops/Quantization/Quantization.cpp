@@ -9,8 +9,7 @@
 #include "lib/Ranges/Ops/Families.h"
 #include "mpopt/Ranges/Value/Number.h"
 
-#include "mpopt/Dialect/CodeRange.h"
-#include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Numerics/Binary.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
@@ -22,116 +21,110 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// A scalar, a list along `axis` of `rank`, or the whole of something else.
-static AbstractValue parameter(const AbstractValue &value, int64_t axis,
-                               size_t rank, bool blocks) {
-  std::optional<int64_t> at = normalizeAxis(axis, rank);
-  if (!blocks && at && value.rank() == 1 && value.groups() > 1) {
-    AbstractValue::Dims dims(rank, 1);
+/// A scalar, a list along the axis, or the whole of something else.
+static AbstractValue parameter(const AbstractValue &value,
+                               const StorageFormat &format, size_t rank) {
+  std::optional<int64_t> at =
+      format.axis ? normalizeAxis(*format.axis, rank) : std::nullopt;
+  AbstractValue::Dims dims(rank, 1);
+  bool isList = !format.block && at && value.rank() == 1 && value.groups() > 1;
+  if (isList)
     dims[*at] = value.dims()[0];
-    AbstractValue result(
-        dims, std::vector<Cell>(value.cells().begin(), value.cells().end()));
-    result.copyFlags(value);
-    return result;
-  }
-  AbstractValue result(AbstractValue::Dims(rank, 1), value.hull());
+  AbstractValue result =
+      isList ? AbstractValue(dims, std::vector<Cell>(value.cells().begin(),
+                                                     value.cells().end()))
+             : AbstractValue(dims, value.hull());
   result.copyFlags(value);
   return result;
 }
 
-static AbstractValue zeroPoint(Value value, int64_t axis, size_t rank,
-                               bool blocks, TransferContext &ctx) {
-  if (value)
-    return parameter(ctx.of(value), axis, rank, blocks);
+/// What a quantisation reads: numbers, scale and zero point.
+template <typename Op>
+static SmallVector<AbstractValue, 3>
+readOperands(Op op, const StorageFormat &format, TransferContext &ctx) {
+  const AbstractValue &x = ctx.operand(0);
+  size_t rank = x.rank();
   AbstractValue none(AbstractValue::Dims(rank, 1), cells::point(0));
   none.source = LikelySource::Weight;
   none.claimIntegral();
-  return none;
+  Value zero = op.getZeroPoint();
+  return {x, parameter(ctx.of(op.getScale()), format, rank),
+          zero ? parameter(ctx.of(zero), format, rank) : none};
 }
 
 //===----------------------------------------------------------------------===//
 // To integers and back
 //===----------------------------------------------------------------------===//
 
-/// saturate(round(x / s) + z) to [lo, hi].
+/// saturate(round(x / s) + z) to the codes.
 static FloatRange quantized(const FloatRange &x, const FloatRange &scale,
                             const FloatRange &zero, const ComputeError &error,
-                            double lo, double hi) {
+                            const Interval &all) {
   FloatRange code = range::div(x, scale, error);
   code = apply(Unary{UnaryFunction::Round}, code, error);
   code = range::add(code, zero);
-  Interval all = {lo, hi};
   // NaN becomes whatever the platform says; infinities saturate.
   Interval stored =
       code.nan || code.finite.isEmpty() ? all : intersect(code.finite, all);
   if (stored.isEmpty())
-    stored = code.finite.lo > hi ? Interval::point(hi) : Interval::point(lo);
-  if (code.posInf || code.finite.hi > hi)
-    stored = hull(stored, hi);
-  if (code.negInf || code.finite.lo < lo)
-    stored = hull(stored, lo);
+    stored = Interval::point(code.finite.lo > all.hi ? all.hi : all.lo);
+  if (code.posInf || code.finite.hi > all.hi)
+    stored = hull(stored, all.hi);
+  if (code.negInf || code.finite.lo < all.lo)
+    stored = hull(stored, all.lo);
   return FloatRange::of(stored);
 }
 
-static Likely quantizedLikely(const Likely &x, const Likely &scale,
-                              const Likely &zero, double lo, double hi) {
-  double s = scale.mean, z = zero.mean;
-  if (!(s != 0))
-    return Likely::uniform(lo, hi);
-  // A rectifier in front of it is often no more than this clamp.
-  Likely result = likely::applyMonotone(
-      [&](double at) { return std::clamp(at / s + z, lo, hi); }, x);
-  result.variance += 1.0 / 12; // rounding
-  return result.within({lo, hi});
+/// The numbers for which codes stand: a rectifier in front of a quantisation is
+/// often no more than its clamp.
+static Likely clipped(ArrayRef<Likely> in, const StorageFormat &format) {
+  StorageFormat scaled = format.scaled(std::fabs(in[1].mean), in[2].mean);
+  return likely::applyMonotone([&](double at) { return scaled.clip(at); },
+                               in[0]);
+}
+
+static Likely quantizedLikely(ArrayRef<Likely> in,
+                              const StorageFormat &format) {
+  double scale = std::fabs(in[1].mean);
+  if (scale == 0)
+    return Likely::uniform(format.codes.lo, format.codes.hi);
+  Likely result = likely::affine(clipped(in, format), 1 / scale, in[2].mean);
+  if (!format.floats) // which the store rounds
+    result.variance += 1.0 / 12;
+  return result.within(format.codes);
 }
 
 static void transferQuantize(mp::QuantizeOp op, TransferContext &ctx) {
-  Type type = getElementType(op.getResult());
-  auto codes = getCodeRange(type);
-  if (!codes)
+  auto format = storageFormatOf(op);
+  if (!format)
     return ctx.unknown();
-  auto [lo, hi] = *codes;
-  const AbstractValue &x = ctx.operand(0);
-  size_t rank = x.rank();
-  bool blocks = op.getBlockSize() > 0;
-  AbstractValue scale =
-      parameter(ctx.of(op.getScale()), op.getAxis(), rank, blocks);
-  AbstractValue zero =
-      zeroPoint(op.getZeroPoint(), op.getAxis(), rank, blocks, ctx);
   ComputeError error = functionError(ctx, op.getScale());
-  const FloatFormat *format = getFloatFormat(type);
-  bool saturates = op.getSaturate();
-  AbstractValue value = mapGroups(
-      ctx, {x, scale, zero},
-      [&, lo = lo, hi = hi](ArrayRef<FloatRange> in) {
-        if (!format)
-          return quantized(in[0], in[1], in[2], error, lo, hi);
-        // To floats: divided, and rounded by the store.
-        FloatRange code = range::div(in[0], in[1], error);
-        if (saturates)
-          code =
-              range::clip(code, FloatRange::point(lo), FloatRange::point(hi));
-        return code;
-      },
-      [&, lo = lo, hi = hi](ArrayRef<Likely> in) {
-        return quantizedLikely(in[0], in[1], in[2], lo, hi);
-      });
-  ctx.result(0, std::move(value));
+  ctx.result(
+      0,
+      mapGroups(
+          ctx, readOperands(op, *format, ctx),
+          [&](ArrayRef<FloatRange> in) {
+            if (!format->floats)
+              return quantized(in[0], in[1], in[2], error, format->codes);
+            // To floats: divided, and rounded by the store.
+            FloatRange code = range::div(in[0], in[1], error);
+            return format->saturates
+                       ? range::clip(code, FloatRange::point(format->codes.lo),
+                                     FloatRange::point(format->codes.hi))
+                       : code;
+          },
+          [&](ArrayRef<Likely> in) { return quantizedLikely(in, *format); }));
 }
 
 static void transferDequantize(mp::DequantizeOp op, TransferContext &ctx) {
-  const AbstractValue &x = ctx.operand(0);
-  size_t rank = x.rank();
-  bool blocks = op.getBlockSize() > 0;
-  AbstractValue scale =
-      parameter(ctx.of(op.getScale()), op.getAxis(), rank, blocks);
-  AbstractValue zero =
-      zeroPoint(op.getZeroPoint(), op.getAxis(), rank, blocks, ctx);
+  auto codes = storageFormatOf(op);
+  if (!codes)
+    return ctx.unknown();
   // Codes of 32 bits are rounded to the scale's dtype before the product.
   const FloatFormat *format = getFloatFormat(getElementType(op.getScale()));
   double exact = format ? std::ldexp(1.0, int(format->digits)) : 0;
   ctx.result(0, mapGroups(
-                    ctx, {x, scale, zero},
+                    ctx, readOperands(op, *codes, ctx),
                     [&](ArrayRef<FloatRange> in) {
                       FloatRange code = range::sub(in[0], in[2]);
                       if (code.finite.maxAbs() > exact) {
@@ -149,36 +142,23 @@ static void transferDequantize(mp::DequantizeOp op, TransferContext &ctx) {
 }
 
 static void transferFakeQuantize(mp::FakeQuantizeOp op, TransferContext &ctx) {
-  const AbstractValue &x = ctx.operand(0);
-  size_t rank = x.rank();
-  int64_t axis = op.getAxis().value_or(0);
-  bool whole = !op.getAxis();
-  AbstractValue scale = parameter(ctx.of(op.getScale()), axis, rank, whole);
-  AbstractValue zero = zeroPoint(op.getZeroPoint(), axis, rank, whole, ctx);
+  StorageFormat format = *storageFormatOf(op);
   ComputeError error = functionError(ctx, op.getInput());
-  double lo = double(int64_t(op.getQuantMin()));
-  double hi = double(int64_t(op.getQuantMax()));
-  ctx.result(
-      0, mapGroups(
-             ctx, {x, scale, zero},
-             [&](ArrayRef<FloatRange> in) {
-               FloatRange code = quantized(in[0], in[1], in[2], error, lo, hi);
-               FloatRange value = range::mul(range::sub(code, in[2]), in[1]);
-               value.finite = cells::roundedIn(*error.format, value.finite, 2);
-               // Also that of 0 over a scale that is stored as 0: a kernel may
-               // round and clip in floats.
-               value.nan |= range::div(in[0], in[1], error).nan;
-               return value;
-             },
-             [&](ArrayRef<Likely> in) {
-               Interval kept = {(lo - in[2].mean) * in[1].mean,
-                                (hi - in[2].mean) * in[1].mean};
-               if (kept.lo > kept.hi)
-                 std::swap(kept.lo, kept.hi);
-               return likely::applyMonotone(
-                   [&](double at) { return std::clamp(at, kept.lo, kept.hi); },
-                   in[0]);
-             }));
+  ctx.result(0, mapGroups(
+                    ctx, readOperands(op, format, ctx),
+                    [&](ArrayRef<FloatRange> in) {
+                      FloatRange code =
+                          quantized(in[0], in[1], in[2], error, format.codes);
+                      FloatRange value =
+                          range::mul(range::sub(code, in[2]), in[1]);
+                      value.finite =
+                          cells::roundedIn(*error.format, value.finite, 2);
+                      // Also that of 0 over a scale that is stored as 0: a
+                      // kernel may round and clip in floats.
+                      value.nan |= range::div(in[0], in[1], error).nan;
+                      return value;
+                    },
+                    [&](ArrayRef<Likely> in) { return clipped(in, format); }));
 }
 
 static void transferDynamicQuantize(mp::DynamicQuantizeOp op,

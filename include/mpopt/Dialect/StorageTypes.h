@@ -1,0 +1,22 @@
+//===- StorageTypes.h - How elements of a type are stored -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef MPOPT_DIALECT_STORAGETYPES_H
+#define MPOPT_DIALECT_STORAGETYPES_H
+
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Numerics/StorageFormat.h"
+
+namespace mpopt {
+
+/// Without scale and zero point; nothing for what is no integer or float.
+std::optional<StorageFormat> storageFormatOf(mlir::Type elementType);
+
+/// Of the codes, with their axis or blocks; scale and zero point are operands.
+std::optional<StorageFormat> storageFormatOf(mp::QuantizeOp op);
+std::optional<StorageFormat> storageFormatOf(mp::DequantizeOp op);
+std::optional<StorageFormat> storageFormatOf(mp::FakeQuantizeOp op);
+
+} // namespace mpopt
+
+#endif // MPOPT_DIALECT_STORAGETYPES_H

@@ -1,0 +1,45 @@
+//===- StorageTypes.cpp - How elements of a type are stored
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "mpopt/Dialect/StorageTypes.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+std::optional<StorageFormat> mpopt::storageFormatOf(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return StorageFormat::integers(integer.getWidth(), !integer.isUnsigned());
+  if (const FloatFormat *format = getFloatFormat(type))
+    return *format;
+  return std::nullopt;
+}
+
+template <typename Op>
+static std::optional<StorageFormat> formatOfCodes(Op op, Value codes) {
+  auto format = storageFormatOf(getElementType(codes));
+  if (format) {
+    format->axis = op.getAxis();
+    format->block = op.getBlockSize();
+  }
+  return format;
+}
+
+std::optional<StorageFormat> mpopt::storageFormatOf(mp::QuantizeOp op) {
+  auto format = formatOfCodes(op, op.getResult());
+  if (format)
+    format->saturates |= op.getSaturate();
+  return format;
+}
+
+std::optional<StorageFormat> mpopt::storageFormatOf(mp::DequantizeOp op) {
+  return formatOfCodes(op, op.getInput());
+}
+
+std::optional<StorageFormat> mpopt::storageFormatOf(mp::FakeQuantizeOp op) {
+  StorageFormat format(Interval{double(int64_t(op.getQuantMin())),
+                                double(int64_t(op.getQuantMax()))});
+  format.axis = op.getAxis();
+  return format;
+}
