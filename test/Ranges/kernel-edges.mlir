@@ -24,6 +24,18 @@ func.func @clip_infinite(%x: tensor<4xf16> {mp.assume = {lo = 1.0 : f64, hi = 3.
 
 // -----
 
+// Saturated, an infinity is the largest number, whatever else there is.
+func.func @saturating_cast(%x: tensor<4xf32> {mp.assume = {lo = -1.0 : f64, hi = 0x7FF0000000000000 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) {
+  %minf = mp.constant dense<0xFF800000> : tensor<4xf32>
+  // expected-remark @below {{[-448, -448]}}
+  %0 = mp.cast %minf {saturate} : (tensor<4xf32>) -> tensor<4xf8E4M3FN>
+  // expected-remark @below {{, 448]}}
+  %1 = mp.cast %x {saturate} : (tensor<4xf32>) -> tensor<4xf8E4M3FN>
+  return
+}
+
+// -----
+
 // A quotient and a rational approximation may pass 1 by their error.
 module attributes {mp.target = "ort-cpu"} {
   func.func @saturated(%x: tensor<4xf32> {mp.assume = {lo = -1.0e+10 : f64, hi = 1.0e+10 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) {

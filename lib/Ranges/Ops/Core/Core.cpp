@@ -10,7 +10,9 @@
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -86,31 +88,26 @@ static AbstractValue roundedAsSaid(const AbstractValue &input, mp::CastOp op,
   if (format.hasZero)
     value.keepsIntegral(input);
   double unit = format.epsilon();
+  Interval ends = Interval::symmetric(format.maxFinite);
   for (CellRef cell : value.mutableCells()) {
-    if (cell.empty())
+    if (!cell.empty()) {
+      cell.lo -= std::fabs(cell.lo) * unit + format.minSubnormal;
+      cell.hi += std::fabs(cell.hi) * unit + format.minSubnormal;
+    }
+    if (!op.getSaturate())
       continue;
-    cell.lo -= std::fabs(cell.lo) * unit + format.minSubnormal;
-    cell.hi += std::fabs(cell.hi) * unit + format.minSubnormal;
-    if (op.getSaturate()) {
-      cell.lo = std::clamp(cell.lo, -format.maxFinite, format.maxFinite);
-      cell.hi = std::clamp(cell.hi, -format.maxFinite, format.maxFinite);
-    }
+    Interval bound = cells::bound(cell);
+    if (!bound.isEmpty())
+      bound = {std::clamp(bound.lo, ends.lo, ends.hi),
+               std::clamp(bound.hi, ends.lo, ends.hi)};
+    if (value.posInf)
+      bound = hull(bound, ends.hi);
+    if (value.negInf)
+      bound = hull(bound, ends.lo);
+    cells::setBound(cell, bound);
   }
-  if (!op.getSaturate() || !value.mayBeInf())
-    return value;
-  if (value.groups() == 1) {
-    CellRef first = value.mutableCells().front();
-    first.hi = std::max(first.hi, value.posInf ? format.maxFinite : first.hi);
-    first.lo = std::min(first.lo, value.negInf ? -format.maxFinite : first.lo);
-  } else {
-    for (CellRef cell : value.mutableCells()) {
-      if (value.posInf)
-        cell.hi = format.maxFinite;
-      if (value.negInf)
-        cell.lo = -format.maxFinite;
-    }
-  }
-  value.posInf = value.negInf = false;
+  if (op.getSaturate())
+    value.posInf = value.negInf = false;
   return value;
 }
 
