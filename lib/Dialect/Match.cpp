@@ -8,6 +8,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/StorageFormat.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -27,10 +28,8 @@ static bool isLossless(mp::CastOp cast) {
   const FloatFormat *from = formatOf(cast.getInput());
   const FloatFormat *to = formatOf(cast.getResult());
   return from && to &&
-         (from == to ||
-          (from->digits <= to->digits && from->maxFinite <= to->maxFinite &&
-           from->minSubnormal >= to->minSubnormal &&
-           (to->hasInf || !from->hasInf) && to->hasZero));
+         (from == to || (StorageFormat(*to).holds(*from) &&
+                         (to->hasInf || !from->hasInf) && to->hasZero));
 }
 
 /// True if the cast is between floats and rounds to nearest.

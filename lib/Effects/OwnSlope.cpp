@@ -12,7 +12,6 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
-#include "mpopt/Numerics/StorageError.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
@@ -197,17 +196,6 @@ OwnSlope::OwnSlope(Value value,
   }
 }
 
-/// The expected square of what storing x changes.
-static double squareAt(double x, const FloatFormat &format) {
-  x = std::fabs(x);
-  if (x < format.flushAt)
-    return x * x;
-  if (x < format.minNormal)
-    return format.minSubnormal * format.minSubnormal / 12;
-  double error = format.unitRoundoff() * x;
-  return kRoundingSquare * error * error;
-}
-
 /// Points of a normal number, with their weights: dense enough to find where a
 /// function of it is steep, and fewer where there are many groups.
 static std::vector<OwnSlope::Point> makePoints(size_t groups) {
@@ -222,7 +210,7 @@ static std::vector<OwnSlope::Point> makePoints(size_t groups) {
   return points;
 }
 
-double OwnSlope::meanSquare(const Cell &x, const FloatFormat &format,
+double OwnSlope::meanSquare(const Cell &x, const StorageFormat &format,
                             ArrayRef<Point> points) const {
   auto function = [&](double at) {
     for (const Step &step : steps)
@@ -243,7 +231,7 @@ double OwnSlope::meanSquare(const Cell &x, const FloatFormat &format,
         step > 0 ? (function(at + step) - function(at - step)) / (2 * step) : 0;
     if (!std::isfinite(slope))
       continue;
-    sum += weight * slope * slope * squareAt(at, format);
+    sum += weight * slope * slope * format.roundingSquare(at);
     weights += weight;
   }
   return weights > 0 ? sum / weights : 0;

@@ -11,6 +11,7 @@
 #ifndef MPOPT_LIB_EFFECTS_OWNSLOPE_H
 #define MPOPT_LIB_EFFECTS_OWNSLOPE_H
 
+#include "mpopt/Numerics/StorageFormat.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -42,7 +43,7 @@ private:
   using Step = std::function<double(double)>;
   static std::optional<Step> stepOf(mlir::Operation *op, mlir::Value operand);
   /// E (F'(x) d(x))^2, with d the rounding error of x.
-  double meanSquare(const Cell &x, const FloatFormat &format,
+  double meanSquare(const Cell &x, const StorageFormat &format,
                     llvm::ArrayRef<Point> points) const;
 
   mlir::Value value;

@@ -14,6 +14,7 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/Normal.h"
 #include "mpopt/Propagate/Masks.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/ForwardingContext.h"
@@ -64,10 +65,8 @@ static double shareExpected(Value value, const RangeAnalysis &ranges) {
   double share = 0;
   for (const Cell &cell : computed.cells()) {
     double deviation = std::sqrt(std::max(cell.variance, 1e-300));
-    share +=
-        0.5 *
-        (std::erfc((format.overflowFrom - cell.mean) / deviation * M_SQRT1_2) +
-         std::erfc((format.overflowFrom + cell.mean) / deviation * M_SQRT1_2));
+    share += normalShareBelow((cell.mean - format.overflowFrom) / deviation) +
+             normalShareBelow(-(cell.mean + format.overflowFrom) / deviation);
   }
   return std::max(share / double(computed.groups()), 1 / count);
 }

@@ -24,12 +24,6 @@ using namespace mpopt;
 // Which values are rounded
 //===----------------------------------------------------------------------===//
 
-/// True if every number of `inner` is one of `outer`.
-static bool holds(const FloatFormat &outer, const FloatFormat &inner) {
-  return outer.digits >= inner.digits && outer.maxFinite >= inner.maxFinite &&
-         outer.minSubnormal <= inner.minSubnormal;
-}
-
 static bool isPowerOfTwo(double number) {
   int exponent;
   return std::fabs(std::frexp(number, &exponent)) == 0.5;
@@ -73,7 +67,7 @@ bool StorageErrors::isExact(Operation *op, const FloatFormat &format) {
 
 bool StorageErrors::fits(Value value, const FloatFormat &format) {
   const FloatFormat *own = getFloatFormat(getElementType(value));
-  if (own && holds(format, *own))
+  if (own && StorageFormat(format).holds(*own))
     return true;
   Operation *op = value.getDefiningOp();
   if (!op || isa<mp::ConstantOp>(op) || op->getNumOperands() == 0)

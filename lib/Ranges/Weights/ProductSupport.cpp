@@ -12,6 +12,7 @@
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Numerics/Rounding.h"
+#include "mpopt/Numerics/StorageFormat.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -41,9 +42,7 @@ effectiveRoundings(const WeightView &view) {
   SmallVector<const FloatFormat *, 2> result;
   const FloatFormat *now = getFloatFormat(view.elementType);
   for (const FloatFormat *next : view.roundings) {
-    if (now && next->digits >= now->digits &&
-        next->maxFinite >= now->maxFinite &&
-        next->minSubnormal <= now->minSubnormal)
+    if (now && StorageFormat(*next).holds(*now))
       continue;
     result.push_back(next);
     now = next;
