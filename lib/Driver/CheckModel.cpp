@@ -16,6 +16,7 @@
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Dialect/SequentialContext.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Gradients/SpreadModels.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
@@ -126,10 +127,10 @@ static void fillReport(const Options &options, const ImportResult &imported,
   report.targetSummary = std::move(result.targetSummary);
   if (options.safeInput)
     report.safeInputs = std::move(result.safeScales);
-  if (auto precision = module->getAttrOfType<StringAttr>("mp.precision"))
-    report.precision = precision.str();
+  const Precision &precision = getPrecision(module);
+  report.precision = precision.name.str();
   if (auto policy = module->getAttrOfType<StringAttr>("mp.policy");
-      policy && StringRef(report.precision).starts_with("autocast"))
+      policy && precision.byPolicy)
     report.policy = policy.str();
 }
 

@@ -12,6 +12,7 @@
 
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
+#include "mpopt/Numerics/Precision.h"
 #include "mpopt/Support/InputFile.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -75,7 +76,7 @@ static void listTensors(const DiffRun &run, DiffSide &side) {
 /// What is to stay in FP32: what the run confirmed, and what it did not show.
 static void listNeeded(const DiffRun &run, DiffSide &side) {
   const Ledger &ledger = run.run.ledger;
-  side.knowsNeeded = StringRef(ledger.report.precision).contains("16");
+  side.knowsNeeded = !Precision::of(ledger.report.precision).isAsIs();
   for (const KeptOpRef &kept : keepConfirmed(ledger, run.confirmation))
     side.needed.push_back(kept.op.name);
   for (const KeptOpRef &kept : ledger.keep)

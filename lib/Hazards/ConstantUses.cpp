@@ -70,10 +70,8 @@ static void followUses(Value value, Type type, const FloatFormat &own,
 
 /// The format in which a whole-model conversion stores everything, or null.
 static Type getStorageType(ModuleOp module) {
-  auto precision = module->getAttrOfType<StringAttr>("mp.precision");
   auto type = module->getAttrOfType<TypeAttr>(kLowTypeAttr);
-  bool stores = precision && (precision.getValue() == "fp16" ||
-                              precision.getValue() == "bf16");
+  bool stores = !getPrecision(module).weights.empty();
   return stores && type ? type.getValue() : Type();
 }
 

@@ -7,6 +7,7 @@
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -63,7 +64,7 @@ std::string mpopt::getPolicyName(Operation *op) {
 }
 
 bool mpopt::isAutocast(Operation *module) {
-  return getModuleAttr(module, "mp.precision").starts_with("autocast");
+  return getPrecision(module).byPolicy;
 }
 
 bool mpopt::isUnderAutocast(Operation *op) {

@@ -11,6 +11,8 @@
 #include "FindingText.h"
 #include "TextReport.h"
 
+#include "mpopt/Numerics/Precision.h"
+
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -89,7 +91,7 @@ static std::string describeNextStep(const ModelReport &report) {
               (loud == 1 ? "finding" : std::to_string(loud) + " findings") +
               " above a note";
     // A file that is FP16 already has no FP32 to go back to.
-    if (report.precision == "fp16" || report.precision == "bf16")
+    if (!Precision::of(report.precision).weights.empty())
       text += ", or keep in FP32 the ops that --keep-fp32 FILE lists";
     return text;
   }
@@ -120,7 +122,7 @@ void TextReport::writeEffects(const ModelReport &report) {
   llvm::stable_sort(known, [](const auto *lhs, const auto *rhs) {
     return lhs->error > rhs->error;
   });
-  std::string precision = report.precision == "as-is"
+  std::string precision = Precision::of(report.precision).isAsIs()
                               ? "storage in its own dtypes"
                               : report.precision;
   auto writeKnown = [&] {

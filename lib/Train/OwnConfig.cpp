@@ -7,6 +7,8 @@
 
 #include "ConfigReader.h"
 
+#include "mpopt/Numerics/Precision.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -292,12 +294,12 @@ void mpopt::readOwnConfig(ConfigReader &reader, const Section &top) {
   config.clip = top.number("clip", Numbers::NotNegative);
   readSharding(reader, top);
   if (std::optional<std::string> precision = top.word("precision")) {
-    // As --precision takes them.
-    static constexpr StringLiteral kKnown[] = {
-        "fp32", "fp16", "bf16", "autocast-fp16", "autocast-bf16", "as-is"};
-    if (!llvm::is_contained(kKnown, *precision))
+    SmallVector<StringLiteral> known = {"fp32"};
+    for (const Precision &row : Precision::all())
+      known.push_back(row.name);
+    if (!llvm::is_contained(known, *precision))
       top.fail("precision",
-               "'" + shown(*precision) + "' is none of " + list(kKnown));
+               "'" + shown(*precision) + "' is none of " + list(known));
     config.precision = precision;
   }
   // How the zoo made a model.

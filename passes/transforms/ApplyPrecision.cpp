@@ -14,6 +14,8 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+
 namespace mpopt {
 #define GEN_PASS_DEF_APPLYPRECISION
 #include "passes/transforms/Passes.h.inc"
@@ -21,27 +23,6 @@ namespace mpopt {
 
 using namespace mlir;
 using namespace mpopt;
-
-static constexpr std::pair<Precision, llvm::StringLiteral> kNames[] = {
-    {Precision::AsIs, "as-is"},
-    {Precision::Fp16, "fp16"},
-    {Precision::Bf16, "bf16"},
-    {Precision::AutocastFp16, "autocast-fp16"},
-    {Precision::AutocastBf16, "autocast-bf16"}};
-
-StringRef mpopt::toString(Precision precision) {
-  for (auto &[value, name] : kNames)
-    if (value == precision)
-      return name;
-  llvm_unreachable("every precision has a name");
-}
-
-std::optional<Precision> mpopt::parsePrecision(StringRef text) {
-  for (auto &[value, name] : kNames)
-    if (name == text)
-      return value;
-  return std::nullopt;
-}
 
 /// True if an op only stores or converts its operands.
 static bool isStorage(Operation *op) {
@@ -67,9 +48,9 @@ static StringRef getDefaultPolicy(ModuleOp module) {
                                               : "pytorch-cuda-2.14";
 }
 
-Precision mpopt::resolvePrecision(ModuleOp module) {
+const Precision &mpopt::resolvePrecision(ModuleOp module) {
   if (hasRegions(module))
-    return Precision::AsIs;
+    return Precision::asIs();
   WalkResult result = module.walk([](Operation *op) {
     auto isLow = [](Value value) {
       return isLowPrecision(getElementType(value));
@@ -79,51 +60,47 @@ Precision mpopt::resolvePrecision(ModuleOp module) {
       return WalkResult::advance();
     return WalkResult::interrupt();
   });
-  return result.wasInterrupted() ? Precision::AsIs : Precision::AutocastFp16;
+  return result.wasInterrupted() ? Precision::asIs()
+                                 : *Precision::byName("autocast-fp16");
 }
 
 static std::unique_ptr<PrecisionStrategy>
-makeStrategy(ModuleOp module, Precision precision, const Policy &policy,
+makeStrategy(ModuleOp module, bool byPolicy, const Policy &policy,
              const Categories &categories, FloatType lowType) {
-  bool plain = precision == Precision::Fp16 || precision == Precision::Bf16;
   switch (policy.getKind()) {
   case PolicyKind::Converter:
     // Converters have one way only, be it asked for as fp16 or autocast-fp16.
     return makeStorageConversion(categories, lowType, /*all=*/false);
   case PolicyKind::Autocast:
-    if (!plain)
+    if (byPolicy)
       return makeAutocast(categories, lowType);
     break;
   case PolicyKind::GraphColoring:
-    if (!plain)
+    if (byPolicy)
       return makeGraphColoring(module, categories, lowType);
     break;
   }
   return makeStorageConversion(categories, lowType, /*all=*/true);
 }
 
-LogicalResult mpopt::applyPrecision(ModuleOp module, Precision precision,
+LogicalResult mpopt::applyPrecision(ModuleOp module, const Precision &precision,
                                     const Policy &policy) {
   MLIRContext *context = module.getContext();
   Categories categories(module, policy);
   categories.annotate(module);
-  module->setAttr("mp.precision",
-                  StringAttr::get(context, toString(precision)));
+  module->setAttr(kPrecisionAttr, StringAttr::get(context, precision.name));
   module->setAttr("mp.policy", StringAttr::get(context, policy.getName()));
-  if (precision == Precision::AsIs) {
+  if (precision.isAsIs()) {
     if (policy.getKind() != PolicyKind::Autocast || !hasRegions(module))
       return success();
     std::unique_ptr<PrecisionStrategy> regions = makeAutocast(
         categories, Float16Type::get(context), /*everywhere=*/false);
     return rewritePrecision(module, *regions);
   }
-  bool isBf16 =
-      precision == Precision::Bf16 || precision == Precision::AutocastBf16;
-  auto lowType = isBf16 ? FloatType(BFloat16Type::get(context))
-                        : FloatType(Float16Type::get(context));
+  auto lowType = cast<FloatType>(parseType(precision.activations, context));
   module->setAttr(kLowTypeAttr, TypeAttr::get(lowType));
   std::unique_ptr<PrecisionStrategy> strategy =
-      makeStrategy(module, precision, policy, categories, lowType);
+      makeStrategy(module, precision.byPolicy, policy, categories, lowType);
   return rewritePrecision(module, *strategy);
 }
 
@@ -132,9 +109,9 @@ struct ApplyPrecision : mpopt::impl::ApplyPrecisionBase<ApplyPrecision> {
   using ApplyPrecisionBase::ApplyPrecisionBase;
 
   void runOnOperation() override {
-    std::optional<Precision> precision = mode == "auto"
-                                             ? resolvePrecision(getOperation())
-                                             : parsePrecision(mode);
+    const Precision *precision = mode == "auto"
+                                     ? &resolvePrecision(getOperation())
+                                     : Precision::byName(mode);
     if (!precision) {
       getOperation().emitError("unknown precision '") << mode << "'";
       return signalPassFailure();

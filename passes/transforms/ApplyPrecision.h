@@ -4,27 +4,22 @@
 #ifndef MPOPT_PASSES_TRANSFORMS_APPLYPRECISION_H
 #define MPOPT_PASSES_TRANSFORMS_APPLYPRECISION_H
 
+#include "mpopt/Numerics/Precision.h"
 #include "mpopt/Policy/Policy.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace mpopt {
 
-/// Which arithmetic to judge.
-enum class Precision { AsIs, Fp16, Bf16, AutocastFp16, AutocastBf16 };
-
-/// "as-is", "fp16", "bf16", "autocast-fp16", "autocast-bf16".
-llvm::StringRef toString(Precision precision);
-std::optional<Precision> parsePrecision(llvm::StringRef text);
-
 /// The precision that `auto` stands for: as-is if it computes in a 16-bit or
 /// narrower float anywhere, else autocast-fp16. Storing weights in 16 bits,
 /// casting and (de)quantising is not computing.
-Precision resolvePrecision(mlir::ModuleOp module);
+const Precision &resolvePrecision(mlir::ModuleOp module);
 
 /// Gives every value the dtype it would have under `precision`, with explicit
 /// casts, and every op its category in `policy`. Failure is reported.
-llvm::LogicalResult applyPrecision(mlir::ModuleOp module, Precision precision,
+llvm::LogicalResult applyPrecision(mlir::ModuleOp module,
+                                   const Precision &precision,
                                    const Policy &policy);
 
 } // namespace mpopt

@@ -9,6 +9,8 @@
 #ifndef MPOPT_DIALECT_SETTINGS_H
 #define MPOPT_DIALECT_SETTINGS_H
 
+#include "mpopt/Numerics/Precision.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Operation.h"
 
@@ -18,6 +20,8 @@ namespace mpopt {
 inline constexpr llvm::StringLiteral kThresholdsAttr = "mp.thresholds";
 /// The name of the target profile.
 inline constexpr llvm::StringLiteral kTargetAttr = "mp.target";
+/// The name of the precision that was applied.
+inline constexpr llvm::StringLiteral kPrecisionAttr = "mp.precision";
 /// The format to which a precision narrows floats: a type.
 inline constexpr llvm::StringLiteral kLowTypeAttr = "mp.low_type";
 /// Threads that an analysis may use; see `getJobs`.
@@ -72,6 +76,12 @@ inline constexpr llvm::StringLiteral kLossTargetAttr = "mp.loss_target";
 inline unsigned getJobs(mlir::Operation *module) {
   auto jobs = module->getAttrOfType<mlir::IntegerAttr>(kJobsAttr);
   return jobs ? unsigned(jobs.getInt()) : 0;
+}
+
+/// What was applied to `module`; as-is if nothing was.
+inline const Precision &getPrecision(mlir::Operation *module) {
+  auto name = module->getAttrOfType<mlir::StringAttr>(kPrecisionAttr);
+  return name ? Precision::of(name) : Precision::asIs();
 }
 
 } // namespace mpopt

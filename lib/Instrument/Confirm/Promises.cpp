@@ -14,6 +14,7 @@
 
 #include "Promises.h"
 
+#include "mpopt/Numerics/Precision.h"
 #include "mpopt/Report/Keys.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -119,7 +120,7 @@ std::vector<Outside> confirming::findOutside(const Ledger &ledger,
                  tensor.fileDtype != "unknown" &&
                  seen.dtype() != tensor.fileDtype;
     // A TorchScript archive that ran under the autocast that was judged.
-    if (StringRef(ledger.report.precision).starts_with("autocast"))
+    if (Precision::of(ledger.report.precision).byPolicy)
       other &= seen.dtype() != tensor.dtype;
     if (other || (seen.record.flags & MPOPT_MIXED_DTYPE))
       outside.push_back(

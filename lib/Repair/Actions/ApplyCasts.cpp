@@ -57,10 +57,10 @@ Islands::Islands(ModuleOp module, const CastPlan &plan,
     : module(module) {
   for (const auto &[op, casts] : plan)
     kept[find(op)] = &casts;
-  auto precision = module->getAttrOfType<StringAttr>("mp.precision");
-  returnsWide = precision && precision.getValue() != "as-is";
+  const Precision &precision = getPrecision(module);
+  returnsWide = !precision.isAsIs();
   if (auto low = module->getAttrOfType<TypeAttr>(kLowTypeAttr);
-      low && precision && !precision.getValue().starts_with("autocast"))
+      low && !precision.weights.empty())
     storedInputs = low.getValue();
 }
 

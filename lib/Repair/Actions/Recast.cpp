@@ -13,6 +13,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -62,10 +63,9 @@ private:
 } // namespace
 
 Retyper::Retyper(Operation *op) : block(op->getBlock()) {
-  auto precision = op->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>(
-      "mp.precision");
-  autocast = precision && precision.getValue().starts_with("autocast");
-  asIs = !precision || precision.getValue() == "as-is";
+  const Precision &precision = getPrecision(op->getParentOfType<ModuleOp>());
+  autocast = precision.byPolicy;
+  asIs = precision.isAsIs();
 }
 
 /// As the policy's list or the usual promotion has it.
@@ -95,7 +95,7 @@ void Retyper::setOperands(Operation *op) {
     wanted = Float32Type::get(op->getContext());
   else if (listed)
     wanted = op->getParentOfType<ModuleOp>()
-                 ->getAttrOfType<TypeAttr>("mp.low_type")
+                 ->getAttrOfType<TypeAttr>(kLowTypeAttr)
                  .getValue();
   else
     for (OpOperand *operand : floats) {

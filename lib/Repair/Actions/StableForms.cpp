@@ -10,6 +10,7 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/LossOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include "mlir/IR/Builders.h"
@@ -100,9 +101,7 @@ bool fixes::takeLossOfLogits(Ops ops, RetiredOps &retired) {
     return false;
   OpBuilder builder(loss);
   // Under autocast the form that takes logits is run in f32, as losses are.
-  auto precision = loss->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>(
-      "mp.precision");
-  bool wide = precision && precision.getValue().starts_with("autocast");
+  bool wide = getPrecision(loss->getParentOfType<ModuleOp>()).byPolicy;
   auto widen = [&](Value value) {
     return wide && value && isLowPrecision(getElementType(value))
                ? castTo(builder, value, builder.getF32Type())

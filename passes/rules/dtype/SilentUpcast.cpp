@@ -20,6 +20,7 @@
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 namespace mpopt {
@@ -126,8 +127,7 @@ static std::vector<double> countWidened(ModuleOp module,
 }
 
 void SilentUpcast::check(ModuleOp module) {
-  auto precision = module->getAttrOfType<StringAttr>("mp.precision");
-  bool isAutocast = precision && precision.getValue().starts_with("autocast");
+  bool isAutocast = getPrecision(module).byPolicy;
   SmallVector<Operation *> starts;
   SmallVector<Mix> mixes;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {

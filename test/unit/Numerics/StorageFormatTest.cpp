@@ -1,6 +1,7 @@
 //===- StorageFormatTest.cpp - Rows of storage formats against simulations
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "mpopt/Numerics/Precision.h"
 #include "mpopt/Numerics/StorageError.h"
 
 #include <gtest/gtest.h>
@@ -144,4 +145,19 @@ TEST(StorageFormat, WiderFormatsHoldNarrowerOnes) {
   EXPECT_FALSE(StorageFormat(bf16).holds(f16));
   EXPECT_TRUE(StorageFormat(f16).holds(named("f8E5M2")));
   EXPECT_FALSE(StorageFormat(f16).holds(named("f8E5M2").scaled(3)));
+}
+
+TEST(Precision, NamesAStorageFormatForEachRole) {
+  for (const Precision &precision : Precision::all()) {
+    EXPECT_EQ(Precision::byName(precision.name), &precision);
+    for (llvm::StringRef role :
+         {precision.weights, precision.activations, precision.accumulators})
+      EXPECT_TRUE(role.empty() || StorageFormat::byName(role))
+          << precision.name.str() << ": " << role.str();
+    // What casts weights by op leaves them as they are elsewhere.
+    EXPECT_TRUE(precision.weights.empty() || !precision.byPolicy);
+  }
+  EXPECT_TRUE(Precision::asIs().isAsIs());
+  EXPECT_EQ(&Precision::of("fp17"), &Precision::asIs());
+  EXPECT_FALSE(Precision::byName("fp17"));
 }

@@ -173,8 +173,8 @@ TEST(OwnConfig, refusesWhatItCannotMean) {
   EXPECT_EQ(errorOf(own(R"("sharding": {"kind": "zero", "stage": 4})")),
             "FILE: sharding.stage: must be 0, 1, 2 or 3");
   EXPECT_EQ(errorOf(own(R"("precision": "fp17")")),
-            "FILE: precision: 'fp17' is none of fp32, fp16, bf16, "
-            "autocast-fp16, autocast-bf16, as-is");
+            "FILE: precision: 'fp17' is none of fp32, as-is, fp16, "
+            "bf16, autocast-fp16, autocast-bf16");
   EXPECT_EQ(errorOf(own(R"("inputs": {"x": {"lo": 2, "hi": 1}})")),
             "FILE: inputs.x.lo: is above hi");
   EXPECT_EQ(errorOf(own(R"("inputs": {"x": {"shape": [1.5]}})")),
