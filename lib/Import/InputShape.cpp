@@ -3,6 +3,8 @@
 
 #include "mpopt/Import/InputShape.h"
 
+#include "mpopt/Numerics/FloatFormat.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/Twine.h"
 
@@ -25,11 +27,10 @@ Expected<InputShape> mpopt::parseInputShape(StringRef text) {
   shape.input = name.str();
   if (value.contains(':') && dtype.empty())
     return wrong(" has an empty dtype");
-  static const std::set<StringRef> kDtypes = {
-      "f64",    "f32",        "f16",  "bf16", "f8E4M3FN", "f8E4M3FNUZ",
-      "f8E5M2", "f8E5M2FNUZ", "i1",   "i8",   "i16",      "i32",
-      "i64",    "ui8",        "ui16", "ui32", "ui64"};
-  if (!dtype.empty() && !kDtypes.contains(dtype))
+  static const std::set<StringRef> kIntegers = {
+      "i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64"};
+  if (!dtype.empty() && !FloatFormat::byName(dtype) &&
+      !kIntegers.contains(dtype))
     return wrong(": unknown dtype '" + dtype + "' (f32, f16, bf16, i64 ...)");
   shape.elementType = dtype.str();
   // `scalar` is the shape without dims.

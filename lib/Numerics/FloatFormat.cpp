@@ -10,7 +10,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -64,7 +63,7 @@ static FloatFormat make(llvm::StringRef name,
 }
 
 llvm::ArrayRef<FloatFormat> FloatFormat::all() {
-  static const std::array<FloatFormat, 10> formats = {
+  static const FloatFormat formats[] = {
       make("f64", APFloat::IEEEdouble()),
       make("f32", APFloat::IEEEsingle()),
       make("f16", APFloat::IEEEhalf()),

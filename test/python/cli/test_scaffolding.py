@@ -1,4 +1,4 @@
-"""scripts/new-rule, scripts/new-op and scripts/generate-docs, in a copy of the tree.
+"""scripts/new-rule, new-op, new-format and generate-docs, in a copy of the tree.
 
 Building what they write takes too long here: TableGen accepts the records, the pieces
 are where the build looks for them, and, with the flags of a build that is there, the
@@ -24,7 +24,7 @@ LLVM = Path("/usr/lib/llvm-22")
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    for folder in ("scripts", "cmake", "include", "passes", "lib", "docs", "python", "test/python/ranges"):
+    for folder in ("scripts", "cmake", "include", "passes", "lib", "docs", "python", "test/python/ranges", "test/unit/Numerics"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "CMakeLists.txt", tmp_path)
     return tmp_path
@@ -150,7 +150,7 @@ def test_recipes_run_as_written(tree: Path):
     recipes = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     commands = [shlex.split(command) for command in
                 re.findall(r"^ *scripts/(new-.*)$", recipes.replace("\\\n", ""), flags=re.M)]
-    assert [command for command, *_ in commands] == ["new-rule", "new-op", "new-op"]
+    assert [command for command, *_ in commands] == ["new-rule", "new-op", "new-op", "new-format"]
     records = "".join(path.read_text() for path in [*(tree / "passes/rules/Rules").glob("*.td"),
                                                     *(tree / "include/mpopt/Dialect/Ops").glob("*.td")])
     for command, *arguments in commands:
@@ -323,7 +323,34 @@ def test_new_op_refuses(tree: Path, arguments: list[str], reason: str):
     assert run(tree, "new-op", *arguments, status=1) == f"new-op: {reason}\n"
 
 
-def test_picture_has_the_layers_that_are_checked():
+def test_new_format(tree: Path):
+    files = run(tree, "new-format", "f8E3M4", "--onnx", "FLOAT8E3M4", "--torch", "99").split()
+    table, test, onnx, aten = files
+    assert len(files) <= 6
+    assert re.search(r'make\("f8E3M4", APFloat::Float8E3M4\(\)\)};', (tree / table).read_text())
+    assert '{"f8E3M4", named("f8E3M4")},\n' in (tree / test).read_text()
+    assert "{TensorProto::FLOAT8E3M4, plain<Float8E3M4Type>}" in (tree / onnx).read_text()
+    assert "case 99:\n    return Float8E3M4Type::get(context);\n  default:" in (tree / aten).read_text()
+    assert is_formatted(*(tree / file for file in files))
+    assert compiles(tree, table, aten)
+
+
+def test_new_format_needs_no_framework(tree: Path):
+    assert len(run(tree, "new-format", "f8E3M4").split()) == 2
+
+
+@pytest.mark.parametrize("arguments, reason", [
+    (["f8E5M2"], "f8E5M2 is there already"),
+    (["e3m4"], "'e3m4' is not fBITSEeMm"),
+    (["f8E3M4", "--onnx", "FLOAT8E5M2"], "ONNX's FLOAT8E5M2 is there already"),
+    (["f8E3M4", "--torch", "23"], "PyTorch's 23 is there already"),
+])
+def test_new_format_refuses(tree: Path, arguments: list[str], reason: str):
+    assert run(tree, "new-format", *arguments, status=1) == f"new-format: {reason}\n"
+
+
+def test_picture_has_the_layers_that_are_checked(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")  # the script imports a module from there
     layers = runpy.run_path(str(ROOT / "scripts/check-structure"), run_name="structure")["LAYERS"]
     picture = ElementTree.parse(ROOT / "docs/layers.svg")
     height = {}
