@@ -100,25 +100,41 @@ static bool isAllLost(Value value, const RangeAnalysis &ranges) {
 }
 
 /// The first value on the way of an output of which nothing is estimated.
+/// Integers decide where every float has an estimate.
 static Value findUnestimated(Value value, const RangeAnalysis &ranges) {
-  while (Operation *op = value.getDefiningOp()) {
+  auto find = [&](Operation *op, auto isOfType) {
     auto operand = llvm::find_if(op->getOperands(), [&](Value operand) {
-      return isa<FloatType>(getElementType(operand)) &&
+      return isOfType(getElementType(operand)) &&
              !ranges.of(operand).hasLikely();
     });
-    if (operand == op->operand_end())
+    return operand == op->operand_end() ? Value() : *operand;
+  };
+  while (Operation *op = value.getDefiningOp()) {
+    Value operand = find(op, llvm::IsaPred<FloatType>);
+    if (!operand)
+      operand = find(op, llvm::IsaPred<IntegerType>);
+    if (!operand)
       break;
-    value = *operand;
+    value = operand;
   }
   return value;
 }
 
-static std::string describe(const Drift &drift) {
-  return llvm::formatv(
-      "its estimate drifts with depth: from `{0}` to `{1}` the gradient grows "
-      "2^{2:f1} times as much as the values of {3} residual blocks allow",
-      getTensorName(drift.first), getTensorName(drift.last),
-      std::log2(drift.excess) / 2, drift.blocks);
+static Unknown describeUnestimated(Value value, const RangeAnalysis &ranges) {
+  value = findUnestimated(value, ranges);
+  std::string name = getTensorName(value);
+  if (isa<BlockArgument>(value) && isa<IntegerType>(getElementType(value)))
+    return {"`" + name + "` may be any whole number", name};
+  return {"nothing is estimated of `" + name + "`", ""};
+}
+
+static Unknown describe(const Drift &drift) {
+  return {llvm::formatv("its estimate drifts with depth: from `{0}` to `{1}` "
+                        "the gradient grows 2^{2:f1} times as much as the "
+                        "values of {3} residual blocks allow",
+                        getTensorName(drift.first), getTensorName(drift.last),
+                        std::log2(drift.excess) / 2, drift.blocks),
+          ""};
 }
 
 /// Withdraws large errors that estimates which drift with depth give. A small
@@ -144,7 +160,7 @@ static void withdrawDrifting(MutableArrayRef<Part> parts, Block &body,
 static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
                   const RangeAnalysis &ranges) {
   if (parts.empty()) {
-    output.unknown = "the model has too many outputs to look at each";
+    output.unknown = {"the model has too many outputs to look at each", ""};
     return;
   }
   for (const Part *part : parts)
@@ -207,10 +223,9 @@ OutputErrors::OutputErrors(ModuleOp module, const RangeAnalysis &ranges,
     part.size = part.doubtful ? sizeOfDoubtful(part.value, ranges)
                               : sizeOf(part.value, ranges);
     if (!part.size)
-      part.setUnknown("nothing is estimated of `" +
-                      getTensorName(findUnestimated(part.value, ranges)) + "`");
+      part.setUnknown(describeUnestimated(part.value, ranges));
     else if (gradients.lacks(index))
-      part.setUnknown("an op on the way to it has no gradient");
+      part.setUnknown({"an op on the way to it has no gradient", ""});
   }
 }
 
@@ -267,8 +282,9 @@ void OutputErrors::add(Value value) {
     if (!gradient || !part.isKnown())
       continue;
     if (source.unknown) {
-      part.setUnknown("how errors of `" + getTensorName(source.unknown) +
-                      "` change what it chooses is not estimated");
+      part.setUnknown({"how errors of `" + getTensorName(source.unknown) +
+                           "` change what it chooses is not estimated",
+                       ""});
       continue;
     }
     // Arguments that are about 0 are hardly rounded.
@@ -292,8 +308,9 @@ std::optional<double> OutputErrors::squareIn(Part &part, size_t index,
   const GradientAnalysis &analysis = gradients.analysis();
   const AbstractValue &slope = analysis.of(gradient);
   if (!error.hasLikely() || !slope.hasLikely()) {
-    part.setUnknown("nothing is estimated of the error or the gradient of `" +
-                    getTensorName(place) + "`");
+    part.setUnknown({"nothing is estimated of the error or the gradient of `" +
+                         getTensorName(place) + "`",
+                     ""});
     return std::nullopt;
   }
   double square = squareOf(place, slope, analysis.spread(gradient),
@@ -306,8 +323,8 @@ std::optional<double> OutputErrors::squareIn(Part &part, size_t index,
     square *= OwnSlope(place, gradientOf).factor(ranges, error);
   }
   if (!std::isfinite(square)) {
-    part.setUnknown("the estimate for `" + getTensorName(place) +
-                    "` is infinite");
+    part.setUnknown(
+        {"the estimate for `" + getTensorName(place) + "` is infinite", ""});
     return std::nullopt;
   }
   if (part.size->normal > 0)
@@ -315,7 +332,7 @@ std::optional<double> OutputErrors::squareIn(Part &part, size_t index,
   // Where nothing but 0 is expected, each error is past measure, and one of
   // weights that are all lost is not seen behind others that are.
   if (square != 0 || isAllLost(place, ranges))
-    part.setUnknown("nothing but 0 is expected of it");
+    part.setUnknown({"nothing but 0 is expected of it", ""});
   return std::nullopt;
 }
 

@@ -20,12 +20,12 @@ struct Part : SquaredError {
   size_t output = 0;
   mlir::Value value;
   std::optional<OutputSize> size;
-  /// Why the error is not known; empty where it is.
-  std::string unknown;
-  bool isKnown() const { return unknown.empty(); }
-  void setUnknown(const llvm::Twine &why) {
+  /// Why the error is not known; nothing where it is.
+  std::optional<Unknown> unknown;
+  bool isKnown() const { return !unknown; }
+  void setUnknown(Unknown why) {
     if (isKnown())
-      unknown = why.str();
+      unknown = std::move(why);
   }
   /// Found when something is lost.
   std::optional<llvm::DenseSet<mlir::Value>> cuts;

@@ -209,7 +209,10 @@ mpopt::describeEffects(ModuleOp module, const OutputEffects &effects,
     EffectReport &report = reports.emplace_back();
     report.output = output.name;
     report.error = errorOf(output);
-    report.unknown = output.unknown;
+    if (output.unknown) {
+      report.unknown = output.unknown->why;
+      report.undeclared = output.unknown->input;
+    }
     report.rms = output.nonFinite ? kInfinity : output.rms.value_or(NAN);
     for (const AssumedSize &assumed : output.sizes)
       report.sizes.emplace_back(assumed.dim, assumed.size);

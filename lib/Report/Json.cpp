@@ -235,6 +235,8 @@ static void writeEffects(OStream &json, llvm::ArrayRef<EffectReport> effects) {
         json.attribute("expected_rms", jsonNumber(effect.rms));
         if (!effect.unknown.empty())
           attribute(json, "unknown", effect.unknown);
+        if (!effect.undeclared.empty())
+          attribute(json, "undeclared", effect.undeclared);
         // Scripts read these keys; no analysis bounds errors yet.
         json.attribute("bound", nullptr);
         json.attribute("absolute_bound", nullptr);

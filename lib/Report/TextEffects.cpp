@@ -61,6 +61,25 @@ static std::string describeEffect(const EffectReport &effect,
   return text;
 }
 
+/// The inputs to declare where an effect is not known: the whole numbers that
+/// decide it, and those that are assumed by default. Empty where there are
+/// none.
+static std::string describeUndeclared(const ModelReport &report) {
+  std::vector<std::string> free, assumed, parts;
+  for (const EffectReport &effect : report.effects)
+    if (!effect.undeclared.empty() &&
+        !llvm::is_contained(free, effect.undeclared))
+      free.push_back(effect.undeclared);
+  for (const Assumption &assumption : report.assumptions)
+    if (assumption.source == "default")
+      assumed.push_back(assumption.input);
+  if (!free.empty())
+    parts.push_back(llvm::join(free, ", ") + " may be any whole number");
+  if (!assumed.empty())
+    parts.push_back(llvm::join(assumed, ", ") + " assumed by default");
+  return llvm::join(parts, "; ");
+}
+
 /// What to do about the outputs and findings, for who reads no further.
 static std::string describeNextStep(const ModelReport &report) {
   unsigned loud = 0;
@@ -73,15 +92,11 @@ static std::string describeNextStep(const ModelReport &report) {
   bool isUnknown = llvm::any_of(report.effects, [](const EffectReport &effect) {
     return std::isnan(effect.error);
   });
-  std::string assumed;
-  for (const Assumption &assumption : report.assumptions)
-    if (assumption.source == "default")
-      assumed += (assumed.empty() ? "" : ", ") + assumption.input;
   // What is not known may be known of other inputs than the assumed ones.
   std::string text;
-  if (isUnknown && !harms && !assumed.empty())
-    text = "declare what the inputs hold (--input NAME=LO:HI): " + assumed +
-           " assumed by default";
+  if (isUnknown && !harms)
+    if (std::string inputs = describeUndeclared(report); !inputs.empty())
+      text = "declare what the inputs hold (--input NAME=LO:HI): " + inputs;
   if (loud != 0 || harms) {
     text += text.empty() ? "" : "; then ";
     if (loud == 0)

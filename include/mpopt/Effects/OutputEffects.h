@@ -33,6 +33,14 @@ struct AssumedSize {
   int64_t size;
 };
 
+/// The reason why an error is not known.
+struct Unknown {
+  /// A clause that ends a sentence.
+  std::string why;
+  /// The integer input of which nothing is declared; may be empty.
+  std::string input;
+};
+
 /// One output.
 struct OutputEffect {
   /// The value that the main function returns, and its name.
@@ -41,8 +49,8 @@ struct OutputEffect {
   /// The largest error of an element, of the largest magnitude; the root mean
   /// square of the errors, of the elements'. Nothing where they are not known.
   std::optional<double> error, rms;
-  /// Why they are not known: a clause that ends a sentence.
-  std::string unknown;
+  /// Why they are not known; nothing where they are.
+  std::optional<Unknown> unknown;
   /// The most that `error`, or the error by some tensors, can be.
   double limit = kInfinity;
   /// It is expected to become Inf or NaN.

@@ -33,6 +33,9 @@ struct EffectReport {
   double error = 0, rms = 0;
   /// Why they are not known: a clause that ends a sentence; may be empty.
   std::string unknown;
+  /// The integer input whose numbers would have to be declared to know them;
+  /// may be empty.
+  std::string undeclared;
   /// The tensors that cause most, each with its share of the squared error.
   struct Tensor {
     std::string tensor;

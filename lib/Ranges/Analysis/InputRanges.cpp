@@ -3,6 +3,7 @@
 
 #include "mpopt/Ranges/Analysis/InputRanges.h"
 
+#include "mpopt/Dialect/CountUse.h"
 #include "mpopt/Dialect/IndexSpace.h"
 #include "mpopt/Dialect/MaskUse.h"
 #include "mpopt/Dialect/Names.h"
@@ -28,6 +29,8 @@ IntegerInput mpopt::describeInteger(BlockArgument input) {
   // A byte is a pixel; a wide integer may count anything.
   if (type.getWidth() <= 8)
     return {range, range, why};
+  if (std::optional<CountUse> use = findCountUse(input))
+    return {range, use->usual, std::move(use->what)};
   return {range, std::nullopt, why};
 }
 
@@ -140,10 +143,15 @@ AbstractValue mpopt::inputRange(BlockArgument input, DictionaryAttr assume) {
   auto [lo, hi] = described.bound;
   if (!described.expected)
     return TransferContext::anything(input);
+  // Uniform numbers have no tail past their ends.
   auto [least, most] = *described.expected;
-  return makeInput(input, lo, hi, least / 2 + most / 2,
-                   (most / 2 - least / 2) / std::sqrt(3.0),
-                   LikelySource::Assumption);
+  double deviation = (most / 2 - least / 2) / std::sqrt(3.0);
+  AbstractValue value(
+      AbstractValue::Dims(TransferContext::rankOf(input), 1),
+      Cell{lo, hi, least / 2 + most / 2, deviation * deviation, least, most});
+  value.source = LikelySource::Assumption;
+  value.claimIntegral();
+  return value;
 }
 
 std::optional<ShapeFacts>
