@@ -361,39 +361,46 @@ static void spreadInstanceNorm(mp::InstanceNormGradOp op,
   giveWanted(op, norm, ctx);
 }
 
-/// dY x / y of the Euclidean norm y of n elements, of which each has the part
-/// 1 / n of the square: those of a row are as alike as x.
-static void spreadNorm(mp::NormGradOp op, BackwardSpreadContext &ctx) {
-  Value grad = op.getGrad(), input = op.getInput();
-  const AbstractValue &x = ctx.of(input);
-  auto all = getNumElements(getShape(input)),
-       rows = getNumElements(getShape(grad));
-  if (op.getOrd().convertToDouble() != 2 || !all || !rows || *rows == 0 ||
-      op.getWanted().size() != 1 || x.rank() != getShape(input)->size())
+static void spreadMeanVarianceNorm(mp::MeanVarianceNormGradOp op,
+                                   BackwardSpreadContext &ctx) {
+  int64_t rank = TransferContext::rankOf(op.getInput());
+  Norm norm{op.getGrad(), op.getInput(), Value()};
+  for (int64_t axis : op.getAxes())
+    if (std::optional<int64_t> normal = normalizeAxis(axis, rank))
+      norm.statistics.push_back(*normal);
+  std::vector<int64_t> others = otherAxes(rank, norm.statistics);
+  norm.channels.assign(others.begin(), others.end());
+  // The one of the op is 1e-9.
+  norm.epsilon = 0;
+  giveNorm(ctx, norm, {0});
+}
+
+/// dX = dY s^-b - 2 a b / n x sum(dY x s^(-b - 1)), the sum over n neighbours,
+/// one of which is the element itself.
+static void spreadLRN(mp::LRNGradOp op, BackwardSpreadContext &ctx) {
+  const AbstractValue &x = ctx.of(op.getInput());
+  if (!x.hasLikely() || op.getWanted().size() != 1)
     return;
-  double n = double(*all) / double(*rows), square = 0;
-  for (const Cell &cell : x.cells())
-    square += cell.mean * cell.mean + cell.variance;
-  square /= double(x.groups());
-  if (!(square > 0))
+  double alpha = op.getAlpha().convertToDouble(),
+         beta = op.getBeta().convertToDouble(),
+         size = double(std::max<int64_t>(op.getSize(), 1));
+  Moments input = Moments::of(x.hull(), 0);
+  double divisor = op.getBias().convertToDouble() + alpha * input.square;
+  if (!(divisor > 0))
     return;
-  Cell dy = ctx.of(grad).hull();
-  double size = std::max(std::fabs(dy.likelyLo), std::fabs(dy.likelyHi));
-  AbstractValue value(AbstractValue::Dims(x.dims()), x.cells());
+  double direct = std::pow(divisor, -beta);
+  double across = 2 * alpha * beta / size * input.square / divisor;
+  double factor =
+      std::sqrt(std::max(0.0, 1 - 2 * across + across * across * size));
+  AbstractValue value = ctx.of(op.getGrad());
   for (CellRef cell : value.mutableCells()) {
-    Moments part = Moments::of(dy, 0) *
-                   Moments::of(cell, 0).scaled(1 / std::sqrt(n * square));
-    double peak = size *
-                  std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) /
-                  std::sqrt(n * square);
-    cell = Cell{-peak, peak, part.mean, part.variance(), -peak, peak};
+    double scale = direct * factor;
+    cell = Cell{cell.lo * scale,       cell.hi * scale,
+                cell.mean * direct,    cell.variance * scale * scale,
+                cell.likelyLo * scale, cell.likelyHi * scale};
   }
   value.source = LikelySource::Propagated;
-  Spread spread = ctx.spread(input);
-  spread.unitSum = -1;
-  spread.factors = ctx.spread(grad).factors + 1;
-  spread.zero = ctx.spread(grad).zero;
-  ctx.give(0, std::move(value), spread);
+  ctx.give(0, std::move(value), ctx.spread(op.getGrad()));
 }
 
 void mpopt::attachNormalizationSpreads(MLIRContext *context) {
@@ -402,5 +409,6 @@ void mpopt::attachNormalizationSpreads(MLIRContext *context) {
   attachSpread<spreadBatchNorm, mp::BatchNormGradOp>(context);
   attachSpread<spreadGroupNorm, mp::GroupNormGradOp>(context);
   attachSpread<spreadInstanceNorm, mp::InstanceNormGradOp>(context);
-  attachSpread<spreadNorm, mp::NormGradOp>(context);
+  attachSpread<spreadMeanVarianceNorm, mp::MeanVarianceNormGradOp>(context);
+  attachSpread<spreadLRN, mp::LRNGradOp>(context);
 }

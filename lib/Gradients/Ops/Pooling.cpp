@@ -3,6 +3,7 @@
 
 #include "Families.h"
 
+#include "lib/Gradients/RowSlopes.h"
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/Ops/PoolingOps.h"
@@ -36,10 +37,26 @@ static Spread imageSpread(BackwardSpreadContext &ctx, Value grad, size_t rank) {
   return spread;
 }
 
-/// The sum of `windows` windows that each have the part `share` of their
-/// elements get `factor` times the gradient.
-static void giveWindows(BackwardSpreadContext &ctx, Value grad, double share,
-                        double windows, double factor) {
+namespace {
+/// The slope of a window by one of its elements.
+struct WindowSlope {
+  Moments moments;
+  /// The largest magnitude, and the share of elements that have a slope.
+  double peak, live;
+
+  /// `factor` for the part `share` of elements.
+  static WindowSlope ofShare(double share, double factor) {
+    return {{share * factor, share * share * factor * factor,
+             share * factor * factor},
+            std::fabs(factor),
+            share};
+  }
+};
+} // namespace
+
+/// The sum over `windows` windows of the gradient times the slope.
+static void giveWindows(BackwardSpreadContext &ctx, Value grad,
+                        const WindowSlope &slope, double windows) {
   Value made = ctx.op()->getResult(0);
   MaybeShape shape = getShape(made);
   AbstractValue dy = ctx.of(grad);
@@ -48,13 +65,11 @@ static void giveWindows(BackwardSpreadContext &ctx, Value grad, double share,
   for (size_t axis = 2; axis < dy.rank(); ++axis)
     dy = dy.merging(int64_t(axis));
   const Spread &before = ctx.spread(grad);
-  Moments picks = {share * factor, share * share * factor * factor,
-                   share * factor * factor};
   double draws = ctx.elementsPerGroup(made, dy.groups());
   std::vector<Cell> cells;
   Moments all;
   for (const Cell &cell : dy.cells()) {
-    Moments term = Moments::of(cell, before.alike) * picks;
+    Moments term = Moments::of(cell, before.alike) * slope.moments;
     Moments sum = windows >= 1 ? sumOf(term, {1, 1, windows})
                                : Moments{term.mean * windows,
                                          term.common * windows * windows,
@@ -62,7 +77,7 @@ static void giveWindows(BackwardSpreadContext &ctx, Value grad, double share,
     sum.common = term.common * windows * windows;
     Cell own = SpreadContext::normalCell(sum, draws);
     double peak = std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) *
-                  std::fabs(factor);
+                  slope.peak;
     own.likelyLo = std::min(own.likelyLo, -peak);
     own.likelyHi = std::max(own.likelyHi, peak);
     cells.push_back(own);
@@ -74,7 +89,7 @@ static void giveWindows(BackwardSpreadContext &ctx, Value grad, double share,
   spread.alike = all.alike();
   spread.steady = all.steadyPart();
   spread.reach *= std::max(1.0, windows >= 1 ? 1.0 : 1 / windows);
-  double live = share * (1 - before.zero);
+  double live = slope.live * (1 - before.zero);
   spread.zero = windows >= 1 ? std::pow(1 - live, windows) : 1 - live * windows;
   ctx.give(0, std::move(value), spread);
 }
@@ -82,13 +97,22 @@ static void giveWindows(BackwardSpreadContext &ctx, Value grad, double share,
 static void spreadMaxPool(mp::MaxPoolGradOp op, BackwardSpreadContext &ctx) {
   auto [window, windows] =
       windowOf(op.getGrad(), op->getResult(0), product(op.getKernelShape()));
-  giveWindows(ctx, op.getGrad(), 1 / window, windows, 1);
+  giveWindows(ctx, op.getGrad(), WindowSlope::ofShare(1 / window, 1), windows);
 }
 static void spreadAveragePool(mp::AveragePoolGradOp op,
                               BackwardSpreadContext &ctx) {
   auto [window, windows] =
       windowOf(op.getGrad(), op->getResult(0), product(op.getKernelShape()));
-  giveWindows(ctx, op.getGrad(), 1, windows, 1 / window);
+  giveWindows(ctx, op.getGrad(), WindowSlope::ofShare(1, 1 / window), windows);
+}
+static void spreadLpPool(mp::LpPoolGradOp op, BackwardSpreadContext &ctx) {
+  auto [window, windows] =
+      windowOf(op.getGrad(), op->getResult(0), product(op.getKernelShape()));
+  const AbstractValue &x = ctx.of(op.getInput());
+  Cell input = x.hull();
+  if (auto norm = RowNorm::make(x, op.getP().convertToDouble(), window))
+    giveWindows(ctx, op.getGrad(),
+                {norm->slope(input), norm->steepest(input), 1}, windows);
 }
 /// Windows that part the input among them.
 static void spreadAdaptive(Operation *op, double share,
@@ -100,10 +124,10 @@ static void spreadAdaptive(Operation *op, double share,
     return;
   double window = std::max(1.0, double(*all) / double(*some));
   if (share > 0) {
-    giveWindows(ctx, grad, 1 / window, 1, 1);
+    giveWindows(ctx, grad, WindowSlope::ofShare(1 / window, 1), 1);
     return;
   }
-  giveWindows(ctx, grad, 1, 1, 1 / window);
+  giveWindows(ctx, grad, WindowSlope::ofShare(1, 1 / window), 1);
   // Elements of a window are the same number.
   if (window > 1) {
     MaybeShape shape = getShape(made);
@@ -170,6 +194,7 @@ void mpopt::attachPoolingSpreads(MLIRContext *context) {
                mp::AdaptiveAvgPoolOp>(context);
   attachSpread<spreadMaxPool, mp::MaxPoolGradOp>(context);
   attachSpread<spreadAveragePool, mp::AveragePoolGradOp>(context);
+  attachSpread<spreadLpPool, mp::LpPoolGradOp>(context);
   attachSpread<spreadAdaptiveMax, mp::AdaptiveMaxPoolGradOp>(context);
   attachSpread<spreadAdaptiveAverage, mp::AdaptiveAvgPoolGradOp>(context);
 }
