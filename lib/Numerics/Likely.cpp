@@ -288,15 +288,17 @@ static NodeNumbers findNodes(const Likely &x) {
 }
 
 /// The same where the least value is about where a gamma distribution has it,
-/// and a normal one would reach far below: sums of positive terms.
+/// and a normal one would reach far below: sums of positive terms. Where an
+/// epsilon holds up the least value, a shape of at least 1, whose density at 0
+/// is finite, tells that numbers are not often next to it.
 static std::optional<NodeNumbers> findPositiveNodes(const Likely &x, double k) {
   double sigma = x.deviation();
   if (!(x.lo > 0) || !(x.variance > 0) || x.mean - x.lo >= k * sigma)
     return std::nullopt;
   double ratio = expectedLeast(x.mean, x.variance, k) / x.lo;
-  if (!(ratio > 0.5 && ratio < 2))
-    return std::nullopt;
   double shape = x.mean * x.mean / x.variance;
+  if (!(ratio > 0.5 && (ratio < 2 || shape >= 1)))
+    return std::nullopt;
   NodeNumbers points;
   size_t count = 0;
   auto add = [&](double z) {
