@@ -152,3 +152,57 @@ func.func @halves(
   %l = mp.reduce_sum %p {axes = array<i64: 0, 1>, keepdims = false} : (tensor<4x16xf32>) -> tensor<f32>
   return %l : tensor<f32>
 }
+
+// -----
+
+// Of unit vectors of 256 elements 1/16 without one direction, sqrt(255) / 256; by the sum of
+// magnitudes 1 / (256 sqrt(2 / pi)); behind mean and variance two directions are gone. A local
+// response of 5 channels with s = 1 + E x^2 = 2 has 2^-3/4 of what arrives and takes 3/4 of
+// it back along x: sqrt(1 - 2 3/4 / 5 + (3/4)^2 / 5) 2^-3/4.
+// CHECK: rms 0.062{{[34]}}{{.*}},
+// CHECK: = mp.lp_normalize_grad
+// CHECK: rms 0.0048{{.*}},
+// CHECK: = mp.lp_normalize_grad
+// CHECK: rms 0.99{{.*}},
+// CHECK: = mp.mean_variance_norm_grad
+// CHECK: rms 0.53{{[56]}}{{.*}},
+// CHECK: = mp.lrn_grad
+#n = {mean = 0.0 : f64, std = 1.0 : f64, lo = -6.0 : f64, hi = 6.0 : f64, source = "option"}
+func.func @lengths(
+    %x0: tensor<64x256xf32> {mp.name = "x0", mp.assume = #n},
+    %x1: tensor<64x256xf32> {mp.name = "x1", mp.assume = #n},
+    %x2: tensor<64x256xf32> {mp.name = "x2", mp.assume = #n},
+    %x3: tensor<64x256xf32> {mp.name = "x3", mp.assume = #n},
+    %g: tensor<64x256xf32> {mp.assume = #n}) -> tensor<f32> {
+  %y3 = mp.lrn %x3 {size = 5 : i64, alpha = 1.0 : f64, beta = 0.75 : f64, bias = 1.0 : f64} : (tensor<64x256xf32>) -> tensor<64x256xf32>
+  %y2 = mp.mean_variance_norm %x2 {axes = array<i64: 1>} : (tensor<64x256xf32>) -> tensor<64x256xf32>
+  %y1 = mp.lp_normalize %x1 {axis = 1 : i64, p = 1.0 : f64} : (tensor<64x256xf32>) -> tensor<64x256xf32>
+  %y0 = mp.lp_normalize %x0 {axis = 1 : i64, p = 2.0 : f64} : (tensor<64x256xf32>) -> tensor<64x256xf32>
+  %a = mp.add %y0, %y1 : (tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<64x256xf32>
+  %b = mp.add %a, %y2 : (tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<64x256xf32>
+  %c = mp.add %b, %y3 : (tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<64x256xf32>
+  %p = mp.mul %c, %g : (tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<64x256xf32>
+  %l = mp.reduce_sum %p {axes = array<i64: 0, 1>, keepdims = false} : (tensor<64x256xf32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
+// Of 4 elements under a root each has the part 1 / 4 of the square: x / y is 1 / 2.
+// A sum of magnitudes passes all on.
+// CHECK: rms 0.5{{.*}},
+// CHECK: = mp.lp_pool_grad
+// CHECK: rms 1{{.*}},
+// CHECK: = mp.lp_pool_grad
+#n = {mean = 0.0 : f64, std = 1.0 : f64, lo = -6.0 : f64, hi = 6.0 : f64, source = "option"}
+func.func @lp_pool(
+    %x0: tensor<8x4x16x16xf32> {mp.name = "x0", mp.assume = #n},
+    %x1: tensor<8x4x16x16xf32> {mp.name = "x1", mp.assume = #n},
+    %g: tensor<8x4x8x8xf32> {mp.assume = #n}) -> tensor<f32> {
+  %y1 = mp.lp_pool %x1 {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>, p = 1.0 : f64} : (tensor<8x4x16x16xf32>) -> tensor<8x4x8x8xf32>
+  %y0 = mp.lp_pool %x0 {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>, p = 2.0 : f64} : (tensor<8x4x16x16xf32>) -> tensor<8x4x8x8xf32>
+  %a = mp.add %y0, %y1 : (tensor<8x4x8x8xf32>, tensor<8x4x8x8xf32>) -> tensor<8x4x8x8xf32>
+  %p = mp.mul %a, %g : (tensor<8x4x8x8xf32>, tensor<8x4x8x8xf32>) -> tensor<8x4x8x8xf32>
+  %l = mp.reduce_sum %p {axes = array<i64: 0, 1, 2, 3>, keepdims = false} : (tensor<8x4x8x8xf32>) -> tensor<f32>
+  return %l : tensor<f32>
+}

@@ -166,14 +166,16 @@ static void spreadLstmGrad(mp::LSTMGradOp op, BackwardSpreadContext &ctx) {
       [](const CellModel &cell) { return factorsOfLstm(cell, {0, 1, 2, 3}); });
 }
 
+/// A reset gate in front of the product with R, R (r h), passes back r_j times
+/// sum_i R_ij d_i in place of sum_i R_ij r_i d_i: over all units the squares
+/// add up to the same, as gates do not depend on R.
 static void spreadGruGrad(mp::GRUGradOp op, BackwardSpreadContext &ctx) {
-  if (!hasActivations(op, {UnaryFunction::Sigmoid, UnaryFunction::Tanh}) ||
-      !op.getLinearBeforeReset())
+  if (!hasActivations(op, {UnaryFunction::Sigmoid, UnaryFunction::Tanh}))
     return;
   giveSequence(
       op, ctx, 3, 2,
-      [](const cells::RecurrentUnits &units) {
-        return estimateGRU(units, gateOrTanh, /*linearBeforeReset=*/true);
+      [&](const cells::RecurrentUnits &units) {
+        return estimateGRU(units, gateOrTanh, op.getLinearBeforeReset());
       },
       [](const CellModel &cell) { return factorsOfGru(cell, {0, 1, 2}); });
 }
