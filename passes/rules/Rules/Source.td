@@ -10,9 +10,13 @@ def TrainedInHalf : SourceRule<"MP701", "trained-in-half", "casts"> {
   let severity = "error";
   let summary = "weights are cast to 16 bits and trained";
   let what = [{
-    A model is cast with `.half()`, `.bfloat16()` or `.to(dtype)`, or loaded in 16
-    bits, and an optimizer of the file gets its parameters. An error for FP16, a
-    warning for BF16. Scripts that keep FP32 copies of the weights are left out.
+    A model is cast with `.half()`, `.bfloat16()`, `.to(dtype)` or by its `p.data`, or
+    loaded or made in 16 bits, and is in 16 bits in a step of an optimizer of the file
+    that gets its parameters; a dtype that a condition or an option chooses counts, and
+    the finding states the condition. The cast of an object that was made of the model,
+    as of a pipeline for validation, is one of the model. An error for FP16, a warning
+    for BF16. Scripts that keep FP32 copies of the weights are left out, and casts
+    behind the training; where adapters are trained, casts before it are, too.
   }];
   let why = [{
     An update below half a digit of its weight is lost: 2^-12 of it in FP16, 2^-9
@@ -99,6 +103,31 @@ def HalfDefaultDtype : SourceRule<"MP704", "half-default-dtype", "casts"> {
   }];
   let instead = [{
     Leave the default, and autocast the forward pass.
+  }];
+}
+
+def OptimizerStateInHalf : SourceRule<"MP705", "optimizer-state-in-half", "casts"> {
+  let severity = "warning";
+  let summary = "an optimizer keeps its second moment in 16 bits";
+  let what = [{
+    An optimizer or its configuration is told to keep the second moment in BF16
+    (`variance_dtype`, `exp_avg_sq_dtype`), and `betas` do not show a second factor of
+    0.996 or less; or to keep it in FP16, without a library that scales it.
+  }];
+  let why = [{
+    A step multiplies the second moment by 0.999. Half a digit of BF16 is 2^-9 of a
+    number, so that the product is rounded back to what it was: after one large
+    gradient the moment never falls again, and updates stay small. FP16 stores squares
+    of gradients below 2.4e-4 as 0.
+  }];
+  let example = [{
+    ```python
+    optimizer = AnyPrecisionAdamW(model.parameters(), variance_dtype=torch.bfloat16)
+    ```
+  }];
+  let instead = [{
+    `torch.float32` for the second moment. The first one loses little in BF16: its
+    factor of 0.9 is seen.
   }];
 }
 

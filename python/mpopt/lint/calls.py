@@ -91,9 +91,19 @@ class Calls:
             return Value(values.SCALER, name=made.node.name, origin=node, facts=frozenset(["own"]))
         else:
             instance = Value(values.INSTANCE, name=made.node.name, parts=made, origin=node)
+        self.hold(instance, [*arguments, *keywords.values()])
         if initializer := made.find_method("__init__"):
             self.invoke(initializer, [instance, *arguments], keywords, node)
         return instance
+
+    def hold(self, made: Value, given: list[Value]) -> None:
+        """Notes what a new object holds: a cast of the object is one of each module among this."""
+        held = [value for value in given if value.origin is not None and value.kind in (values.MODULE, values.UNKNOWN)]
+        for value in given:
+            if value.kind in (values.SEQUENCE, values.MAPPING) and (found := values.find(value, values.MODULE)) is not None:
+                held.append(found)
+        if held:
+            self.holdings[made.identity] = tuple(held)
 
     def call_object(self, node, callee: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         """A module is called, or another object of a class of the file."""
@@ -155,7 +165,18 @@ class Calls:
             return Value(values.TENSOR, facts=frozenset(["forward"]), parts=self.region_of_forward(), origin=node)
         if not hasattr(builtins, path):
             self.record(events.OPAQUE, node, callee=callee, arguments=tuple(arguments), keywords=keywords)
-        return NOTHING
+        if library.is_optimizer_path(path) and values.find(values.sequence(arguments), values.PARAMETERS) is not None:
+            return library.make_optimizer(path, arguments, keywords, node)
+        if "unwrap" in path and len(arguments) == 1:
+            return arguments[0]
+        return self.make_object(path, arguments, keywords, node)
+
+    def make_object(self, name: str, arguments: list[Value], keywords: dict[str, Value], node) -> Value:
+        """An object of which only the name of its class is known, or what a function of that name gives."""
+        made = Value(name=name, origin=node)
+        if library.holds_modules(name):
+            self.hold(made, [*arguments, *keywords.values()])
+        return made if made.identity in self.holdings else NOTHING
 
     # --- Libraries ---
 
@@ -174,13 +195,16 @@ class Calls:
             return library.make_optimizer(name, arguments, keywords, node)
         if name in library.WRAPPERS:
             return first
+        if name in library.COPIERS:
+            return first.replaced(origin=node)
         if name in library.CLIPS:
             self.record(events.CLIP, node, subject=first, arguments=tuple(arguments), keywords=keywords)
             return Value(values.TENSOR, origin=node)
         if name == "torch.save":
             return NOTHING
         if name == "itertools.chain":
-            return values.find(Value(values.SEQUENCE, parts=tuple(arguments)), values.PARAMETERS) or NOTHING
+            found = list(values.find_all(Value(values.SEQUENCE, parts=tuple(arguments)), values.PARAMETERS))
+            return found[0] if len(found) == 1 else values.sequence(found, node) if found else NOTHING
         if name in ("torch.set_default_dtype", "torch.set_default_tensor_type"):
             return NOTHING
         if name == "torch.finfo":
@@ -189,7 +213,10 @@ class Calls:
             return self.make_layer(node, name, arguments, keywords)
         if library.MODULE_MAKERS.match(name) or \
                 library.PRETRAINED.match(name) and not library.NO_MODULES.search(name.split(".")[-2]):
-            return library.make_module(name, keywords, node)
+            return self.note_dtype(node, library.make_module(name, keywords, node), keywords)
+        if library.LOADED.search(name) and library.dtype_keyword(keywords).kind == values.DTYPE \
+                and not library.NO_MODULES.search(name.split(".")[-2]):
+            return self.note_dtype(node, library.make_module(name, keywords, node), keywords)
         if library.LOSSES.match(name):
             self.record(events.LOSS, node, callee=Value(values.NAME, name=name), arguments=tuple(arguments),
                         keywords=keywords)
@@ -215,20 +242,33 @@ class Calls:
         if not name.startswith(("torch.", "numpy.", "os.", "math.")):
             self.record(events.OPAQUE, node, callee=Value(values.NAME, name=name), arguments=tuple(arguments),
                         keywords=keywords)
+            if "unwrap" in last and len(arguments) == 1:
+                return first
+            if library.holds_modules(name):
+                self.hold(Value(origin=node), [*arguments, *keywords.values()])
         return Value(name=name, origin=node)
+
+    def note_dtype(self, node, made: Value, keywords: dict[str, Value]) -> Value:
+        """A module that is made in the dtype that it is given."""
+        choice = values.find_low(library.dtype_keyword(keywords))
+        if choice is not None:
+            self.record(events.CAST, node, subject=made, dtype=choice.dtype, when=choice.when)
+        return made
 
     def make_layer(self, node, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         facts = set()
         reduction = keywords.get("reduction")
         if name.endswith("Loss") and reduction is not None and reduction.constant != "mean":
             facts.add("not-mean")
-        dtype = keywords.get("dtype", NOTHING).dtype
+        dtype = library.dtype_keyword(keywords).dtype
         # What a Sequential ends with is what it gives.
         if name == "torch.nn.Sequential" and arguments and arguments[-1].kind == values.MODULE:
             last = arguments[-1].name
             if last in ("torch.nn.Sigmoid", "torch.nn.Softmax"):
                 return Value(values.MODULE, name=last, facts=frozenset(facts), origin=node)
-        return Value(values.MODULE, name=name, dtype=dtype, facts=frozenset(facts), origin=node)
+        made = Value(values.MODULE, name=name, dtype=dtype, facts=frozenset(facts), origin=node)
+        self.hold(made, arguments)
+        return self.note_dtype(node, made, keywords)
 
     def tensor_op(self, node, op: str, tensor: Value, arguments, keywords) -> Value:
         """The result of an op of torch, as a function or as a method of `tensor`."""

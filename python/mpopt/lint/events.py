@@ -10,6 +10,7 @@ import ast
 import dataclasses
 from collections.abc import Callable, Iterator
 
+from mpopt.lint.script import Script
 from mpopt.lint.values import NOTHING, Region, Value
 
 # Kinds of events.
@@ -47,6 +48,12 @@ class Event:
     loops: tuple[ast.AST, ...] = ()
     function: ast.AST | None = None
     dtype: str = ""
+    # Of casts: the condition that chooses the dtype, in words.
+    when: str = ""
+    # The branches around it: their tests and outcomes.
+    tests: tuple[tuple[ast.AST, bool], ...] = ()
+    # The number of the entry (`Program.entries`) in which it happens.
+    entry: int = 0
     # Grows from one to the next.
     order: int = 0
     # Of calls: the value that they give.
@@ -69,6 +76,22 @@ class Event:
         if keyword and keyword in self.keywords:
             return self.keywords[keyword]
         return self.arguments[position] if 0 <= position < len(self.arguments) else None
+
+
+LONGEST_TEST = 60
+
+
+def normalize(script: Script, node: ast.AST, outcome: bool) -> tuple[str, bool]:
+    """The text of a test without `not`, and its outcome."""
+    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        node, outcome = node.operand, not outcome
+    return " ".join(script.code(node).split()), outcome
+
+
+def describe(script: Script, node: ast.AST, outcome: bool) -> str:
+    """A branch in words: `if args.fp16`."""
+    text, outcome = normalize(script, node, outcome)
+    return f"{'if' if outcome else 'unless'} {text if len(text) <= LONGEST_TEST else text[:LONGEST_TEST] + '...'}"
 
 
 def innermost(regions: tuple[Region, ...]) -> Region | None:
@@ -267,6 +290,15 @@ class _Paths:
         if known.get(text, outcome) != outcome:
             return None
         return known if text in known else {**known, text: outcome}
+
+
+def list_rounds(loop: Loop, wanted: Callable[[Event], bool], budget: Budget) -> list[tuple[Event, ...]]:
+    """The same for the passes through a loop that another pass may follow."""
+    try:
+        done = _Paths(wanted, budget).run(loop.body, [(None, {}, None)])
+    except TooManyPaths:
+        return []
+    return [_unroll(chain) for chain, _, left in done if left in (None, "continue")]
 
 
 def list_paths(block: Block, wanted: Callable[[Event], bool], budget: Budget) -> list[tuple[Event, ...]]:

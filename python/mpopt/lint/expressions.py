@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from mpopt.lint import library, names, values
+from mpopt.lint import events, library, names, values
 from mpopt.lint.calls import Calls
-from mpopt.lint.scopes import Function, Scope
+from mpopt.lint.scopes import Class, Function, Scope
 from mpopt.lint.values import NOTHING, Value
 
 # Parts of the name under which a library has a value; no script by hand has a longer one.
 LONGEST_NAME = 300
+
+
+# Attributes by which wrappers show the module that they wrap.
+WRAPPED = ("module", "_orig_mod")
 
 
 class Expressions(Calls):
@@ -58,7 +62,13 @@ class Expressions(Calls):
         if base.kind == values.NAME:
             return self.make_name(f"{base.name}.{attribute}")
         if attribute == "grad" and base.kind in (values.UNKNOWN, values.TENSOR, values.PARAMETERS):
-            return Value(values.TENSOR, facts=frozenset(["grad"]), origin=node, path=path)
+            # A gradient has the dtype of its parameter.
+            return Value(values.TENSOR, facts=frozenset(["grad"]), dtype=base.dtype, origin=node, path=path)
+        if attribute == "data" and base.kind == values.PARAMETERS:
+            return base
+        if attribute in WRAPPED and base.kind in (values.UNKNOWN, values.MODULE) and (base.parts is None or not
+                isinstance(base.parts, Class) or base.parts.find_attribute(attribute) is None):
+            return base if base.origin is not None else Value(path=path)
         if base.kind in (values.INSTANCE, values.MODULE) and base.parts is not None:
             stored = base.parts.find_attribute(attribute)
             if stored is not None:
@@ -215,8 +225,13 @@ class Expressions(Calls):
     def evaluate_IfExp(self, node: ast.IfExp) -> Value:
         test = self.evaluate(node.test)
         chosen = [self.evaluate(node.body), self.evaluate(node.orelse)]
+        for value, outcome in zip(chosen, (True, False)):
+            self.note_chosen([("", value)], node.test, outcome)
         if test.kind == values.CONSTANT:
             return chosen[0 if test.parts else 1]
+        if values.DTYPE in (chosen[0].kind, chosen[1].kind):
+            chosen = [values.under(value, events.describe(self.program.script, node.test, outcome))
+                      for value, outcome in zip(chosen, (True, False))]
         return values.join(chosen)
 
     def evaluate_NamedExpr(self, node: ast.NamedExpr) -> Value:
@@ -233,17 +248,27 @@ class Expressions(Calls):
         indices = self.list_indices(node)
         keys = [self.evaluate(index) for index in indices]
         key = keys[0].constant if len(keys) == 1 and not isinstance(indices[0], ast.Slice) else None
+        if base.kind == values.SEQUENCE and base.name == values.ANY_OF:
+            return self.iterate(base)
         if base.kind == values.SEQUENCE and isinstance(key, int) and -len(base.parts) <= key < len(base.parts):
             return base.parts[key]
         if base.kind == values.MAPPING:
             if key is not None:
                 return base.parts.get(key, NOTHING)
-            return values.join(list(base.parts.values())) if base.parts else NOTHING
+            return self.choose(node, base.parts) if base.parts else NOTHING
         if base.kind == values.TENSOR:
             if isinstance(key, str) and key == "loss":
                 return Value(values.TENSOR, facts=frozenset(["loss", "mean"]), origin=base.origin)
             return base.replaced(facts=base.facts - {"loss"})
         return Value(facts=base.facts & {"forward"}, path="")
+
+    def choose(self, node: ast.Subscript, parts: dict) -> Value:
+        """An entry of a mapping whose key is not known."""
+        chosen = list(parts.values())
+        if any(value.kind == values.DTYPE for value in chosen):
+            key = self.code(node.slice)
+            chosen = [values.under(value, f"if {key} is {name!r}") for name, value in parts.items()]
+        return values.join(chosen)
 
     # --- Functions, comprehensions and the like ---
 

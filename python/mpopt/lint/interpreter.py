@@ -59,6 +59,12 @@ class Program:
     events: dict[str, list[Event]] = dataclasses.field(default_factory=dict)
     # Blocks from which others are called: the file's own, and functions nothing calls.
     entries: list[Block] = dataclasses.field(default_factory=list)
+    # By the text and outcome of a test: the identities of the modules that are named or trained in the branch.
+    chosen: dict[tuple[str, bool], set] = dataclasses.field(default_factory=dict)
+    # The names of the functions of the entries; empty for the file.
+    entry_names: list[str] = dataclasses.field(default_factory=lambda: [""])
+    # By identity: the modules whose parameters are frozen, and those that are trained again.
+    frozen: dict[object, bool] = dataclasses.field(default_factory=dict)
     mappings: list[Value] = dataclasses.field(default_factory=list)
     # Contexts that are made, and entered by nobody: (node, value).
     unentered: list[tuple[ast.AST, Value]] = dataclasses.field(default_factory=list)
@@ -76,10 +82,13 @@ class Program:
         return self.script.text
 
     @functools.cached_property
-    def last_casts(self) -> dict:
-        """The last cast of each module, by its identity."""
-        return {event.subject.identity: event for event in self.of_kind(events.CAST)
-                if event.subject.kind == values.MODULE}
+    def casts(self) -> dict[object, list[Event]]:
+        """The casts of each module, by its identity."""
+        found: dict[object, list[Event]] = {}
+        for event in self.of_kind(events.CAST):
+            if event.subject.kind == values.MODULE:
+                found.setdefault(event.subject.identity, []).append(event)
+        return found
 
     @functools.cached_property
     def _calls_by_name(self) -> dict[str, list[Event]]:
@@ -165,6 +174,10 @@ class Interpreter(Expressions, Methods, Statements):
         self.block = Block()
         self.regions: tuple[values.Region, ...] = ()
         self.loops: tuple[ast.AST, ...] = ()
+        self.tests: tuple[tuple[ast.AST, bool], ...] = ()
+        self.entry = 0
+        # The values that an object was made of, by the object's identity.
+        self.holdings: dict[object, tuple[Value, ...]] = {}
         self.statement: ast.AST | None = None
         self.owner: Class | None = None
         self.owner_scope: Scope | None = None
@@ -188,7 +201,7 @@ class Interpreter(Expressions, Methods, Statements):
         return self.program.script.code(node)
 
     def place(self, kind: str, node: ast.AST, **about) -> Event:
-        return Event(kind, node, self.statement, regions=self.regions, loops=self.loops,
+        return Event(kind, node, self.statement, regions=self.regions, loops=self.loops, tests=self.tests, entry=self.entry,
                      function=self.frame.function.node if self.frame.function else None, **about)
 
     def note_operation(self, node: ast.BinOp | ast.AugAssign, left: Value, right: Value) -> Operation:
@@ -294,6 +307,8 @@ class Interpreter(Expressions, Methods, Statements):
 
     def enter_alone(self, function: Function, arguments: list[Value]) -> None:
         self.block = Block()
-        self.regions, self.loops, self.statement = (), (), None
+        self.entry += 1
+        self.regions, self.loops, self.statement, self.tests = (), (), None, ()
         self.enter(function, arguments, {})
         self.program.entries.append(self.block)
+        self.program.entry_names.append(function.name)

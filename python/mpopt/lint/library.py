@@ -27,12 +27,18 @@ CLIPS = {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"}
 # They give the module that they wrap, as far as precision goes.
 WRAPPERS = {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel",
             "torch.compile", "torch.jit.script", "torch.distributed.fsdp.FullyShardedDataParallel",
-            "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch.distributed.fsdp.fully_shard",
-            "copy.deepcopy"}
+            "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch.distributed.fsdp.fully_shard"}
+# Other modules than what they get, with the same values.
+COPIERS = {"copy.deepcopy", "copy.copy"}
+# Classes whose objects keep copies of the modules that they get.
+KEEPS_COPIES = re.compile(r"EMA|Ema(?![a-z])|Averag|SWA|Snapshot|Cop(y|ies)")
+CLASS_NAME = re.compile(r"(^|\.)_?[A-Z]\w*(\.from_\w+)?$")
 MODULE_MAKERS = re.compile(
     r"(torchvision\.models\.(\w+\.)*[a-z]\w*|timm\.create_model|timm\.models\.create_model|torch\.hub\.load"
     r"|segmentation_models_pytorch\.\w+|monai\.networks\.nets\.\w+)$")
 PRETRAINED = re.compile(r"(transformers|diffusers)\.(\w+\.)*[A-Z]\w*\.from_(pretrained|config)$")
+# The same of a class that the file does not show, where a dtype is given.
+LOADED = re.compile(r"(^|\.)[A-Z]\w*\.from_pretrained$")
 # Classes of transformers and diffusers whose from_pretrained gives no module.
 NO_MODULES = re.compile(r"Tokenizer|Config|Processor|Extractor|Scheduler|Pipeline$")
 OPTIMIZERS = re.compile(
@@ -99,8 +105,10 @@ def make_region(name: str, arguments: list[Value], keywords: dict[str, Value], n
         text = given.constant if given is not None else None
         device = text.partition(":")[0] if isinstance(text, str) else ""
     dtype = get(dtype_at, "dtype")
-    known = DEVICE_DTYPES.get(device, "") if dtype is None or dtype.kind == values.CONSTANT else dtype.dtype
-    region = Region(known, device, known_bool(get(enabled_at, "enabled"), True), node=node)
+    given = values.NOTHING if dtype is None else values.as_dtype(dtype)
+    known = DEVICE_DTYPES.get(device, "") if dtype is None or given.kind == values.CONSTANT else given.dtype
+    choices = values.list_choices(given) if not known else ()
+    region = Region(known, device, known_bool(get(enabled_at, "enabled"), True), node=node, choices=choices)
     return Value(values.REGION, name=name, dtype=known, parts=region, origin=node)
 
 
@@ -119,9 +127,12 @@ def make_optimizer(name: str, arguments: list[Value], keywords: dict[str, Value]
                  parts=Optimizer(parameters, eps, has_eps=given is not None))
 
 
+def dtype_keyword(keywords: dict[str, Value]) -> Value:
+    return values.as_dtype(keywords.get("torch_dtype", keywords.get("dtype", values.NOTHING)))
+
+
 def make_module(name: str, keywords: dict[str, Value], node) -> Value:
-    dtype = keywords.get("torch_dtype", keywords.get("dtype", values.NOTHING)).dtype
-    return Value(values.MODULE, name=name, dtype=dtype, origin=node,
+    return Value(values.MODULE, name=name, dtype=dtype_keyword(keywords).dtype, origin=node,
                  facts=frozenset(["loaded"]) if "from_" in name else frozenset())
 
 
@@ -140,6 +151,17 @@ def is_module_base(name: str) -> bool:
 
 def dtype_of_name(name: str) -> str:
     return DTYPES.get(name, "")
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def is_class(name: str) -> bool:
+    """Whether what a call calls is a class by its name, or makes an object of one."""
+    return bool(CLASS_NAME.search(name)) and not name.startswith("torch.") and not is_foreign(name)
+
+
+def holds_modules(name: str) -> bool:
+    """Whether objects of a class that is not shown are taken to hold the modules that they get."""
+    return is_class(name) and not KEEPS_COPIES.search(name) and not OPTIMIZERS.match(name)
 
 
 # Objects of these have methods of the same names, and nothing to do with training.

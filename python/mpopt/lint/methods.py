@@ -75,20 +75,15 @@ class Methods:
 
     def call_module(self, node, base: Value, method: str, arguments, keywords) -> Value:
         if method in CASTS or method in ("to", "type"):
-            dtype = CASTS.get(method) or self.dtype_argument(arguments, keywords)
-            if not dtype:
-                return base
-            cast = base.replaced(dtype=dtype)
-            self.record(events.CAST, node, subject=base, dtype=dtype)
-            # The module itself changes, under whatever name.
-            if isinstance(node.func, ast.Attribute) and (path := names.dotted(node.func.value)):
-                self.assign_path(path, cast)
-            return cast
+            dtype = self.cast_dtype(method, arguments, keywords)
+            return self.cast_module(node, base, dtype) if values.list_choices(dtype) else base
         if method in ("parameters", "named_parameters"):
             return Value(values.PARAMETERS, dtype=base.dtype, parts=base, origin=node)
         if method == "zero_grad":
             self.record(events.ZERO_GRAD, node, subject=base)
             return NOTHING
+        if method == "requires_grad_":
+            self.freeze(base, arguments[0] if arguments else None, True)
         if method in MODULE_SELF:
             return base
         if method in ("forward", "__call__"):
@@ -101,6 +96,32 @@ class Methods:
         elif base.parts is None or base.parts.has_hidden_base:
             self.opaque(node, base, method, arguments)
         return NOTHING
+
+    def cast_dtype(self, method: str, arguments, keywords) -> Value:
+        """The DTYPE that a cast names, which conditions may choose."""
+        return Value(values.DTYPE, dtype=CASTS[method]) if method in CASTS else self.find_dtype(arguments, keywords)
+
+    def cast_module(self, node, base: Value, dtype: Value) -> Value:
+        choice = values.find_low(dtype) or values.Choice("")
+        self.record(events.CAST, node, subject=base, dtype=choice.dtype, when=choice.when)
+        self.cast_held(node, base, choice)
+        cast = base.replaced(dtype=dtype.dtype)
+        # The module itself changes, under whatever name.
+        if isinstance(node.func, ast.Attribute) and (path := names.dotted(node.func.value)):
+            self.assign_path(path, cast)
+        return cast
+
+    def cast_held(self, node, base: Value, choice: values.Choice) -> None:
+        """A cast of an object is one of the modules that it holds, and of what these hold."""
+        pending, met = [base], set()
+        while pending:
+            held = self.holdings.get(pending.pop().identity, ())
+            for module in held:
+                if module.identity not in met:
+                    met.add(module.identity)
+                    pending.append(module)
+                    self.record(events.CAST, node, subject=module.replaced(kind=values.MODULE), callee=base,
+                                dtype=choice.dtype, when=choice.when)
 
     def call_manager(self, node, base: Value, method: str, arguments, keywords) -> Value:
         if method == "autocast":
@@ -117,6 +138,9 @@ class Methods:
 
     def call_parameters(self, node, base: Value, method: str, arguments, keywords) -> Value:
         # A parameter of a loop over parameters.
+        if method == "requires_grad_":
+            self.freeze(base.parts, arguments[0] if arguments else None, False)
+            return base
         return self.call_tensor(node, base.replaced(kind=values.TENSOR, parts=None), method, arguments, keywords)
 
     def call_tensor(self, node, base: Value, method: str, arguments, keywords) -> Value:
@@ -153,11 +177,15 @@ class Methods:
         if not is_library and library.is_optimizer_path(path) and method in ("step", "zero_grad", "state_dict"):
             return self.call_optimizer(node, base, method, arguments, keywords)
         if method in CASTS and not arguments or method in ("to", "type"):
-            dtype = CASTS.get(method) or self.dtype_argument(arguments, keywords)
-            return self.cast_guessed(node, base, dtype) if dtype else \
+            dtype = self.cast_dtype(method, arguments, keywords)
+            return self.cast_guessed(node, base, dtype) if values.list_choices(dtype) else \
                 base if method == "to" and base.kind == values.UNKNOWN else NOTHING
+        if method == "requires_grad_" and base.origin is not None:
+            self.freeze(base, arguments[0] if arguments else None, True)
+        if "accelerat" in path.lower() and method in ("prepare", "unwrap_model") and arguments:
+            return self.call_manager(node, base, method, arguments, keywords)
         if method in ("parameters", "named_parameters") and path:
-            module = Value(values.MODULE, path=path, dtype=base.dtype, facts=base.facts)
+            module = Value(values.MODULE, path=path, dtype=base.dtype, facts=base.facts, origin=base.origin)
             return Value(values.PARAMETERS, dtype=base.dtype, parts=module, origin=node)
         if method == "zero_grad":
             self.record(events.ZERO_GRAD, node, subject=base)
@@ -190,26 +218,46 @@ class Methods:
             return named and base.kind == values.UNKNOWN and not arguments
         return named and method in ("scale", "step") and bool(arguments) and base.kind == values.UNKNOWN
 
-    def cast_guessed(self, node, base: Value, dtype: str) -> Value:
+    def cast_guessed(self, node, base: Value, dtype: Value) -> Value:
         """`x.half()` of something that only its use tells."""
-        path = base.path
-        is_module = bool(path) and (self.program.is_module(path) or library.is_module_path(path))
-        if is_module:
-            module = Value(values.MODULE, path=path, origin=base.origin, facts=base.facts)
-            self.record(events.CAST, node, subject=module, dtype=dtype)
-            cast = module.replaced(dtype=dtype)
-            self.assign_path(path, cast)
-            return cast
-        tensor = Value(values.TENSOR, path=path, facts=base.facts, origin=base.origin)
-        self.record(events.CAST, node, subject=tensor, dtype=dtype)
-        return tensor.replaced(dtype=dtype, origin=base.origin or node)
+        if self.is_guessed_module(node, base):
+            return self.cast_module(node, Value(values.MODULE, base.name, path=base.path, origin=base.origin,
+                                                facts=base.facts), dtype)
+        if base.identity in self.holdings:
+            self.cast_held(node, base, values.find_low(dtype) or values.Choice(""))
+            return base
+        if not dtype.dtype:
+            return NOTHING
+        tensor = Value(values.TENSOR, path=base.path, facts=base.facts, origin=base.origin)
+        self.record(events.CAST, node, subject=tensor, dtype=dtype.dtype)
+        return tensor.replaced(dtype=dtype.dtype, origin=base.origin or node)
+
+    def is_guessed_module(self, node, base: Value) -> bool:
+        """Whether an object is a module by its name, its use, or its class and that it has a dtype."""
+        if base.path:
+            return self.program.is_module(base.path) or library.is_module_path(base.path)
+        if base.kind != values.UNKNOWN or base.origin is None:
+            return False
+        return library.is_class(base.name) or self.program.is_module(self.find_target(node))
+
+    def find_target(self, node) -> str:
+        """The path to which the statement assigns the value of a call, and nothing else."""
+        statement = self.statement
+        if isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
+            return names.dotted(statement.targets[0])
+        return ""
 
     def dtype_argument(self, arguments, keywords) -> str:
         """The type among the arguments of `to` or `type`."""
+        return self.find_dtype(arguments, keywords).dtype
+
+    @staticmethod
+    def find_dtype(arguments, keywords) -> Value:
+        """The same as a value: a type that conditions choose has several."""
         for value in [keywords.get("dtype", NOTHING), keywords.get("torch_dtype", NOTHING), *arguments]:
-            if value.kind == values.DTYPE and value.dtype:
-                return value.dtype
-        return ""
+            if value.kind == values.DTYPE and values.list_choices(value):
+                return value
+        return NOTHING
 
     @staticmethod
     def may_have_dtype(arguments, keywords) -> bool:

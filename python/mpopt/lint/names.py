@@ -52,6 +52,9 @@ DTYPES = {"torch.float16": "f16", "torch.bfloat16": "bf16", "torch.float32": "f3
           "torch.HalfTensor": "f16", "torch.cuda.HalfTensor": "f16", "torch.BFloat16Tensor": "bf16",
           "torch.cuda.BFloat16Tensor": "bf16", "torch.FloatTensor": "f32", "torch.cuda.FloatTensor": "f32",
           "jax.numpy.float16": "f16", "jax.numpy.bfloat16": "bf16"}
+# Strings by which libraries take a dtype.
+DTYPE_WORDS = {"float16": "f16", "fp16": "f16", "half": "f16", "torch.float16": "f16", "bfloat16": "bf16", "bf16": "bf16",
+               "torch.bfloat16": "bf16", "float32": "f32", "fp32": "f32", "float": "f32", "torch.float32": "f32"}
 
 
 @functools.lru_cache(maxsize=1 << 14)

@@ -186,8 +186,9 @@ class Scope:
             before = self.variables.get(path, MISSING)
             found = [value for changes in ends if (value := changes.get(path, before)) is not MISSING]
             if found:
-                same = all(value is found[0] for value in found)
-                self.change(path, found[0] if same else values.join(found))
+                made = values.join(found)
+                # A value is known by the name that it gets.
+                self.change(path, made.replaced(path=path) if made.kind == values.UNKNOWN and not made.path else made)
             else:
                 self.change(path, MISSING)
 

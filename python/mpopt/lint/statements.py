@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from mpopt.lint import events, library, names, values
 from mpopt.lint.events import Block, Branch, Exit, Loop
@@ -71,8 +72,8 @@ class Statements:
         if statement is not None:
             self.program.assignments.append((path, self.full_path(path), value, statement))
         if value.kind == values.UNKNOWN and not value.path:
-            # A value is known by the name that it gets.
-            value = value.replaced(path=path)
+            # A value is known by the name that it gets, and is another one than what had the name before.
+            value = value.replaced(path=path, origin=value.origin or target)
         self.assign_path(path, value)
 
     def assign_elements(self, targets: list[ast.expr], value: Value, statement) -> None:
@@ -100,6 +101,7 @@ class Statements:
 
     def assign_path(self, path: str, value: Value) -> None:
         owner, _, attribute = path.partition(".")
+        self.note_parameters(owner, attribute, value)
         if path.endswith(".grad") or len(path) > LONGEST_PATH:
             return
         self.scope.set(path, value)
@@ -109,6 +111,29 @@ class Statements:
                 known = instance.parts.attributes.get(attribute)
                 # What a constructor says first, `None`, is no answer.
                 instance.parts.attributes[attribute] = value if known is None else values.join([known, value])
+
+    def note_parameters(self, owner: str, attribute: str, value: Value) -> None:
+        """`p.data = ...` and `p.requires_grad = ...` of a module's parameters change the module."""
+        if attribute not in ("data", "requires_grad"):
+            return
+        parameters = self.scope.get(owner)
+        if parameters is None or parameters.kind != values.PARAMETERS or parameters.parts is None:
+            return
+        if attribute == "data" and value.dtype:
+            self.record(events.CAST, self.statement, subject=parameters.parts, dtype=value.dtype)
+            if value.dtype not in values.LOW:
+                # Those that are trained may be the ones that are widened.
+                self.program.frozen.setdefault(parameters.parts.identity, True)
+        elif attribute == "requires_grad":
+            self.freeze(parameters.parts, value, False)
+
+    def freeze(self, module: Value, trains: Value | None, is_whole: bool) -> None:
+        """Notes that a module's parameters are trained or not. Some of them that are trained again do not
+        make it a trained module."""
+        if trains is not None and trains.constant is False:
+            self.program.frozen.setdefault(module.identity, True)
+        elif is_whole:
+            self.program.frozen[module.identity] = False
 
     def assign_item(self, target: ast.Subscript, value: Value) -> None:
         base = self.evaluate(target.value)
@@ -153,17 +178,38 @@ class Statements:
 
     def run_If(self, node: ast.If) -> None:
         test = self.evaluate(node.test)
-        sides, ends = [], []
-        for suite in (node.body, node.orelse):
+        sides, ends, outer = [], [], self.tests
+        for outcome, suite in ((True, node.body), (False, node.orelse)):
             block = Block()
+            self.tests = (*outer, (node.test, outcome))
             changes = self.run_aside(suite, block)
             sides.append(block)
             if not self.leaves(block):
-                ends.append(changes)
+                ends.append(self.note_condition(changes))
+        self.tests = outer
         if test.kind == values.CONSTANT and len(ends) == 2:
             ends = [ends[0 if test.parts else 1]]
         self.scope.merge(ends or [{}])
         self.block.items.append(Branch(node.test, *sides))
+
+    def note_condition(self, changes: Changes) -> Changes:
+        """The dtypes among the changes of a branch with its condition; modules are noted as chosen by it."""
+        for path, value in changes.items():
+            if value.kind == values.DTYPE:
+                changes[path] = values.under(value, events.describe(self.program.script, *self.tests[-1]))
+        self.note_chosen(changes.items(), *self.tests[-1])
+        return changes
+
+    def note_chosen(self, chosen: Iterable[tuple[str, Value]], test: ast.AST, outcome: bool) -> None:
+        """Notes the modules for which a branch chooses a name, or whose parameters it chooses."""
+        identities = set()
+        for path, value in chosen:
+            if value.kind in (values.MODULE, values.UNKNOWN) and path != value.path:
+                identities.add(value.identity)
+            elif value.kind in (values.SEQUENCE, values.MAPPING, values.PARAMETERS):
+                identities |= {found.parts.identity for found in values.find_all(value, values.PARAMETERS) if found.parts}
+        if identities:
+            self.program.chosen.setdefault(events.normalize(self.program.script, test, outcome), set()).update(identities)
 
     @staticmethod
     def leaves(block: Block) -> bool:

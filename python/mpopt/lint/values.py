@@ -8,13 +8,16 @@ them says nothing (`None`, an unknown call), the other's word is kept.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
+
+from mpopt.lint.names import DTYPE_WORDS
 
 # Kinds of values.
 UNKNOWN = "unknown"
 NAME = "name"              # a module, class or function of a library: `name` is its full name
 CONSTANT = "constant"      # `parts` is the Python value
-DTYPE = "dtype"
+DTYPE = "dtype"            # `parts`: the `Choice`s, where conditions of the script choose
 TENSOR = "tensor"
 MODULE = "module"          # an instance of torch.nn.Module; `parts` its local class
 PARAMETERS = "parameters"  # of `parts`, a module
@@ -25,9 +28,11 @@ FUNCTION = "function"      # defined in the file; `parts` is a `Function`
 CLASS = "class"            # the same; `parts` is a `Class`
 INSTANCE = "instance"      # of a class of the file; `parts` is the `Class`
 METHOD = "method"          # of an object; `parts` is the object, `name` the method
-SEQUENCE = "sequence"      # `parts` is a tuple of values
+SEQUENCE = "sequence"      # `parts` is a tuple of values; those of several sequences if `name` is ANY_OF
 MAPPING = "mapping"        # `parts` is a dict from Python values to values
 MANAGER = "manager"        # an Accelerator, Fabric or engine that owns the training step
+
+ANY_OF = "any of"
 
 # Limits of values: a number beyond a double's range is none that a format holds, and longer texts,
 # sequences and mappings are data. What is larger is not known.
@@ -35,6 +40,7 @@ MOST_BITS = 1000
 LONGEST_TEXT = 1000
 MOST_PARTS = 1000
 MOST_ENTRIES = 256
+MOST_CHOICES = 16
 
 LOW = ("f16", "bf16")
 NAMES = {"f16": "FP16", "bf16": "BF16", "f32": "FP32", "f64": "FP64"}
@@ -83,6 +89,15 @@ class Value:
 NOTHING = Value()
 
 
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """A dtype that a value may name. `when`: the condition in words (`if args.fp16`), empty if the script
+    shows none."""
+
+    dtype: str
+    when: str = ""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Region:
     """An autocast context. `enabled`: None if it depends; `null`: a context that does
@@ -93,6 +108,8 @@ class Region:
     enabled: bool | None = True
     null: bool = False
     node: Any = None
+    # The types that conditions choose from, where it is not one.
+    choices: tuple[Choice, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -115,8 +132,53 @@ def sequence(parts: list[Value], origin=None) -> Value:
     return Value(SEQUENCE, parts=tuple(parts), origin=origin) if len(parts) <= MOST_PARTS else NOTHING
 
 
+def as_dtype(value: Value) -> Value:
+    """A DTYPE for a string that names one; any other value as it is."""
+    word = value.constant
+    if isinstance(word, str) and (dtype := DTYPE_WORDS.get(word)):
+        return Value(DTYPE, dtype=dtype, origin=value.origin)
+    return value
+
+
+def under(value: Value, when: str) -> Value:
+    """A value that a condition chooses: of a dtype, the condition is noted."""
+    if value.kind != DTYPE or value.parts or not value.dtype:
+        return value
+    return value.replaced(parts=(Choice(value.dtype, when),))
+
+
+def list_choices(value: Value) -> tuple[Choice, ...]:
+    """The dtypes that a DTYPE, or a string that names one, may be."""
+    value = as_dtype(value)
+    if value.kind != DTYPE:
+        return ()
+    return value.parts or ((Choice(value.dtype),) if value.dtype else ())
+
+
+def find_low(value: Value) -> Choice | None:
+    """The 16-bit type that a value names or may name, FP16 before BF16; else the one type that it names."""
+    choices = list_choices(value)
+    low = sorted((choice for choice in choices if choice.dtype in LOW), key=lambda choice: choice.dtype != "f16")
+    if low:
+        return low[0]
+    return choices[0] if len({choice.dtype for choice in choices}) == 1 else None
+
+
+def _join_dtypes(values: list[Value]) -> Value:
+    choices = dict.fromkeys(choice for value in values for choice in list_choices(value))
+    named = {value.dtype for value in values}
+    return values[0].replaced(dtype=values[0].dtype if len(named) == 1 else "", parts=tuple(choices)[:MOST_CHOICES] or None,
+                              facts=_common(values))
+
+
 def join(values: list[Value]) -> Value:
     """What holds of a value that is any of these."""
+    if values and all(value is values[0] for value in values):
+        return values[0]
+    if any(value.kind == DTYPE for value in values) or len({value.constant for value in values
+                                                            if isinstance(value.constant, str)}) > 1:
+        named = [as_dtype(value) for value in values]
+        values = named if all(value.kind in (DTYPE, UNKNOWN) for value in named) else values
     told = [value for value in values
             if value.kind not in (UNKNOWN, CONSTANT) or value.facts or value.name or value.dtype]
     if not told:
@@ -125,8 +187,16 @@ def join(values: list[Value]) -> Value:
         return values[0] if same else NOTHING
     # A region that may be a null context is a region.
     first = max(told, key=lambda value: value.kind == REGION and not value.parts.null)
+    # Of an object that a library makes nothing is known but that it is another one.
+    known = [value for value in told if value.kind != UNKNOWN or value.facts or value.dtype]
+    if len(known) < len(told) and known and all(value.kind == MODULE for value in known):
+        # It may be of another class.
+        told = [value.replaced(name="", parts=None) for value in known]
+        first = told[0]
     if any(value.kind != first.kind for value in told):
         return first if first.kind == REGION else Value(facts=_common(told), path=first.path)
+    if first.kind == DTYPE:
+        return _join_dtypes(told)
     dtype = first.dtype if all(value.dtype == first.dtype for value in told) else ""
     mixed = {"mixed"} if len({value.dtype for value in told}) > 1 else set()
     # A value that was divided by the number of passes in one branch is not proved undivided.
@@ -144,8 +214,17 @@ def join(values: list[Value]) -> Value:
     if first.kind == NAME and any(value.name != first.name for value in told):
         return NOTHING
     if first.kind in (SEQUENCE, MAPPING, FUNCTION, CLASS) and len(told) > 1:
-        return first if all(value.parts is first.parts for value in told) else NOTHING
+        if all(value.parts is first.parts for value in told):
+            return first
+        return _unite(told) if first.kind == SEQUENCE else NOTHING
     return joined
+
+
+def _unite(values: list[Value]) -> Value:
+    """What an optimizer may get of several lists of parameters."""
+    if any(find(value, PARAMETERS) is None for value in values):
+        return NOTHING
+    return sequence([part for value in values for part in value.parts]).replaced(name=ANY_OF)
 
 
 def _common(values: list[Value]) -> frozenset[str]:
@@ -154,14 +233,18 @@ def _common(values: list[Value]) -> frozenset[str]:
 
 def find(value: Value, kind: str, depth: int = 4) -> Value | None:
     """The first value of a kind in a value, or in the sequences and mappings it is."""
+    return next(find_all(value, kind, depth), None)
+
+
+def find_all(value: Value, kind: str, depth: int = 4) -> Iterator[Value]:
+    """All of them."""
     pending, met = [(value, depth)], set()
     while pending:
         value, depth = pending.pop()
         if value.kind == kind:
-            return value
+            yield value
         # One that holds another a thousand times is looked into once.
-        if depth and value.kind in (SEQUENCE, MAPPING) and value.parts is not None and (id(value), depth) not in met:
+        elif depth and value.kind in (SEQUENCE, MAPPING) and value.parts is not None and (id(value), depth) not in met:
             met.add((id(value), depth))
             parts = value.parts if value.kind == SEQUENCE else value.parts.values()
             pending += [(part, depth - 1) for part in reversed(tuple(parts))]
-    return None

@@ -12,26 +12,120 @@ from mpopt.lint.rules import Report, rule
 from mpopt.lint.values import LOW, NAMES, Value
 
 # Scripts that keep an FP32 copy of the weights by other means.
-MASTER_WEIGHTS = re.compile(r"FP16_?Optimizer|master_(param|weight|copy)|MasterParams|deepspeed|network_to_half"
-                            r"|convert_models_to_fp32|prepare_model_for_kbit_training|get_peft_model", re.I)
+MASTER_WEIGHTS = re.compile(r"FP16_?Optimizer|master_(param|weight|copy)|MasterParams|import deepspeed"
+                            r"|from deepspeed|deepspeed\.init|DeepSpeed(Plugin|Engine|Strategy)|network_to_half"
+                            r"|convert_models_to_fp32|stochastic_?round|kahan|AnyPrecision", re.I)
+# Scripts that train what they add to a module.
+ADAPTERS = re.compile(r"get_peft_model|add_adapter|inject_adapter|cast_training_params|LoraConfig"
+                      r"|prepare_model_for_kbit_training")
+
+
+# Of a file: the paths of the script are followed for each. The most that a script of bench/lint_scripts.py
+# and of diffusers' examples has are 3.
+MOST_TRAINED = 32
 
 
 def list_trained(program: Program) -> Iterator[tuple[Value, Value, events.Event]]:
-    """The optimizers with the modules whose parameters they train, and their calls."""
+    """The optimizers with the modules whose parameters they train and that are cast, and their calls."""
     seen = set()
     for event in program.calls_that_make(values.OPTIMIZER):
-        if id(event.node) in seen:
-            continue
-        found = values.find(event.result.parts.parameters, values.PARAMETERS)
-        if found is not None and found.parts is not None:
-            seen.add(id(event.node))
-            yield event.result, found.parts, event
+        for found in values.find_all(event.result.parts.parameters, values.PARAMETERS):
+            key = (event.node, found.parts.identity) if found.parts is not None else None
+            if key is not None and key not in seen and key[1] in program.casts and len(seen) < MOST_TRAINED:
+                seen.add(key)
+                yield event.result, found.parts, event
 
 
-def find_cast(program: Program, module: Value, dtypes=LOW) -> events.Event | None:
-    """The cast that leaves a module in 16 bits, if none after it undoes that."""
-    last = program.last_casts.get(module.identity) if module.identity else None
-    return last if last is not None and last.dtype in dtypes else None
+TRAINING = {events.STEP, events.SCALER_STEP, events.BACKWARD, events.MANAGED_BACKWARD}
+# Functions that run before any training does.
+CONSTRUCTORS = ("__init__", "setup", "build", "init", "configure_optimizers")
+
+
+def is_trained_in_part(program: Program, module: Value) -> bool:
+    """Whether the parameters that are trained may be others than those the module was made with."""
+    return bool(program.frozen.get(module.identity)) or bool(ADAPTERS.search(program.text))
+
+
+def find_casts(program: Program, module: Value, making: events.Event, dtypes=LOW) -> list[events.Event]:
+    """The casts after which a module is in 16 bits in a step of its training; `making` makes its optimizer.
+    One behind the training, to save or to evaluate, is none. Where a part of a module is trained, casts
+    before the training do not count: what is trained may be added or widened after them. In FP32 it is at
+    the latest in a training in FP16, since the scaler refuses others."""
+    is_part = is_trained_in_part(program, module)
+    dtypes = ("f16",) if is_part else dtypes
+    casts = {id(event): event for event in program.casts.get(module.identity, ())
+             if not is_cast_untrained(program, event)} if module.identity else {}
+    if not any(event.dtype in dtypes for event in casts.values()):
+        return []
+    found: dict[int, events.Event] = {}
+    budget = events.Budget()
+    for number, entry in enumerate(program.entries):
+        inside = [event for event in casts.values() if event.entry == number]
+        if any(event.dtype in dtypes for event in inside):
+            is_start = making.entry == number or program.entry_names[number] in CONSTRUCTORS
+            for event in follow_casts(entry, casts, is_start, budget, is_part):
+                if event.dtype in dtypes:
+                    found[id(event.node)] = event
+    return list(found.values())
+
+
+def is_cast_untrained(program: Program, cast: events.Event) -> bool:
+    """Whether the branch that casts a module is not the one that chooses it to be trained."""
+    module = cast.subject.identity
+    for test in cast.tests:
+        text, outcome = events.normalize(program.script, *test)
+        if module in program.chosen.get((text, not outcome), ()) and module not in program.chosen.get((text, outcome), ()):
+            return True
+    return False
+
+
+def trains(event: events.Event, module: object) -> bool:
+    """Whether an event is a part of a training step, or a call that may take such steps with the module."""
+    if event.kind != events.OPAQUE:
+        return event.kind in TRAINING
+    return any(value.identity == module for value in [*event.arguments, *event.keywords.values()]) \
+        and any(value.kind == values.OPTIMIZER for value in [*event.arguments, *event.keywords.values()])
+
+
+def follow_casts(entry: events.Block, casts: dict[int, events.Event], is_start: bool,
+                 budget: events.Budget, is_part: bool) -> Iterator[events.Event]:
+    """The casts whose type a module has in a training step: of the same pass through a block, or of a loop's
+    next one; without any step, those at the end of a block in which the training is prepared."""
+    module = next(iter(casts.values())).subject.identity
+
+    def is_wanted(event):
+        return id(event) in casts or trains(event, module)
+
+    has_steps = any(trains(event, module) for event in events.walk(entry))
+    for path in events.list_paths(entry, is_wanted, budget) if not is_part else ():
+        last = None
+        for event in path:
+            if id(event) in casts:
+                last = event
+            elif last is not None:
+                yield last
+        if last is not None and not has_steps and is_start:
+            yield last
+    for loop in events.list_loops(entry) if has_steps else ():
+        rounds = events.list_rounds(loop, is_wanted, budget)
+        # A round whose first event is a step begins with the type that another one ends with.
+        if any(path and id(path[0]) not in casts for path in rounds):
+            for path in rounds:
+                last = [event for event in path if id(event) in casts][-1:]
+                yield from last
+
+
+def describe_cast(program: Program, cast: events.Event, optimizer: str) -> str:
+    dtype = NAMES[cast.dtype]
+    when = cast.when or (events.describe(program.script, *cast.tests[-1]) if cast.tests else "")
+    when = f", {when}" if when else ""
+    lost = "updates that are small beside a weight are lost"
+    if cast.node is cast.subject.origin:
+        return f"the weights are loaded or made in {dtype}{when}, and {optimizer} trains them: {lost}"
+    if cast.callee.name or cast.callee.path:
+        held = cast.callee.name.rpartition(".")[2] or cast.callee.path
+        return f"{held} holds the very module that {optimizer} trains, and its weights become {dtype} here{when}: {lost}"
+    return f"the weights become {dtype} here{when}, and {optimizer} trains them: {lost}"
 
 
 @rule
@@ -39,19 +133,49 @@ def trained_in_half(program: Program) -> Iterator[Report]:
     trained = list(list_trained(program))
     if not trained or MASTER_WEIGHTS.search(program.text):
         return
-    for optimizer, module, _ in trained:
-        cast = find_cast(program, module)
+    for optimizer, module, making in trained:
         name = optimizer.name.rpartition(".")[2] or "an optimizer"
-        if cast is not None:
-            yield Report(cast.node, f"the weights become {NAMES[cast.dtype]} here, and {name} trains them: "
-                         "updates that are small beside a weight are lost", severity=severity_of(cast.dtype))
-        elif module.dtype in LOW and module.origin is not None and module.has("loaded"):
-            yield Report(module.origin, f"the weights are loaded in {NAMES[module.dtype]}, and {name} trains them: "
-                         "updates that are small beside a weight are lost", severity=severity_of(module.dtype))
+        for cast in find_casts(program, module, making):
+            yield Report(cast.node, describe_cast(program, cast, name), severity=severity_of(cast.dtype))
 
 
 def severity_of(dtype: str) -> str:
     return "error" if dtype == "f16" else "warning"
+
+
+SECOND_MOMENT = re.compile(r"^(variance|exp_avg_sq|second_moment)_?dtype$")
+# A step takes 1 - beta2 off the second moment; below half a unit in the last place, which is at least 2^-9
+# of the number, BF16 rounds that away. From twice as much on it is seen wherever the number lies.
+LEAST_DECAY_BF16 = 2.0 ** -8
+DEFAULT_BETA = 0.999
+
+
+@rule
+def optimizer_state_in_half(program: Program) -> Iterator[Report]:
+    for event in program.calls:
+        for key in event.keywords if event.keywords else ():
+            if not SECOND_MOMENT.match(key):
+                continue
+            choice = values.find_low(event.keywords[key])
+            when = f", {choice.when}" if choice is not None and choice.when else ""
+            if choice is None or choice.dtype not in LOW:
+                continue
+            if choice.dtype == "bf16" and 1 - second_factor(event) < LEAST_DECAY_BF16:
+                yield Report(event.node, f"the second moment is kept in BF16{when}, where a factor of "
+                             f"{second_factor(event):g} is rounded away: it never falls again")
+            elif choice.dtype == "f16" and not event.callee.name.startswith("transformer_engine."):
+                yield Report(event.node, f"the second moment is kept in FP16{when}: squares of gradients below 2.4e-4 "
+                             "are 0 there")
+
+
+def second_factor(event: events.Event) -> float:
+    """The factor of the second moment in a step, by the arguments of the optimizer."""
+    betas = event.keywords.get("betas", values.NOTHING)
+    given = event.keywords.get("adam_beta2", values.NOTHING)
+    if betas.kind == values.SEQUENCE and len(betas.parts) == 2:
+        given = betas.parts[1]
+    beta = given.constant
+    return beta if isinstance(beta, float) else DEFAULT_BETA
 
 
 @rule

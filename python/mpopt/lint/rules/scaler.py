@@ -240,8 +240,12 @@ def scaler_with_bf16(program: Program) -> Iterator[Report]:
 MANAGERS = ("scaler", "accelerat", "deepspeed", "apex", "fabric", "lightning")
 
 
-def is_fp16(region: values.Region | None) -> bool:
-    return region is not None and region.dtype == "f16" and bool(region.enabled)
+def choose_fp16(region: values.Region | None) -> values.Choice | None:
+    """That a region is in FP16, or may be by a condition of the script."""
+    if region is None or not region.enabled and not region.choices:
+        return None
+    choices = region.choices or (values.Choice(region.dtype),)
+    return next((choice for choice in choices if choice.dtype == "f16"), None)
 
 
 @rule
@@ -249,7 +253,7 @@ def fp16_without_scaler(program: Program) -> Iterator[Report]:
     if not program.of_kind(events.BACKWARD) or any(word in program.lower for word in MANAGERS):
         return
     kinds = (events.FORWARD, events.LOSS, events.BACKWARD, events.OPAQUE)
-    if not any(is_fp16(event.region) for event in program.of_kind(*kinds[:2])):
+    if not any(choose_fp16(event.region) for event in program.of_kind(*kinds[:2])):
         return
     reported, budget = set(), events.Budget()
     for entry in program.entries:
@@ -258,11 +262,12 @@ def fp16_without_scaler(program: Program) -> Iterator[Report]:
             for event in path:
                 if event.kind in (events.FORWARD, events.LOSS):
                     region = event.region
-                elif event.kind == events.BACKWARD and is_fp16(region) and event.scaler is None \
+                elif event.kind == events.BACKWARD and (choice := choose_fp16(region)) and event.scaler is None \
                         and id(region.node) not in reported:
                     reported.add(id(region.node))
-                    yield Report(region.node, "autocast to FP16, and no loss scaler in the file: gradients below 6e-8 "
-                                 "become 0")
+                    when = f", {choice.when}" if choice.when else ""
+                    yield Report(region.node, f"autocast to FP16{when}, and no loss scaler in the file: gradients "
+                                 "below 6e-8 become 0")
 
 
 # The words before a method's name. A run of word characters is gone through from its start alone.

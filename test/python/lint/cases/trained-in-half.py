@@ -55,3 +55,185 @@ model = torch.nn.Linear(4, 4)
 model.half()
 model.float()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+# case: classes of other files, by every form of cast
+import torch
+from rig import Net, make_net
+first = Net().to(torch.bfloat16)  # finds warning
+second = Net().half()  # finds error
+third = make_net(3).to(device="cuda", dtype=torch.half)  # finds error
+optimizers = [torch.optim.AdamW(net.parameters(), lr=1e-4) for net in (first,)]
+torch.optim.AdamW(first.parameters()), torch.optim.SGD(second.parameters()), torch.optim.SGD(third.parameters())
+# case: parameters one by one
+import torch
+model = torch.nn.Linear(4, 4)
+for name, p in model.named_parameters():
+    p.data = p.data.to(torch.bfloat16)  # finds warning
+optimizer = torch.optim.AdamW(model.parameters())
+# case: parameters one by one, and those that are trained back again
+import torch
+model = torch.nn.Linear(4, 4)
+model.to(torch.float16)
+for p in model.parameters():
+    if p.requires_grad:
+        p.data = p.data.float()
+optimizer = torch.optim.AdamW(model.parameters())
+# case: dtypes as strings and as arguments
+import torch
+from torch import nn
+from transformers import AutoModel
+from own.models import Diffuser
+layer = nn.Linear(4, 4, dtype=torch.bfloat16)  # finds warning
+model = AutoModel.from_pretrained("x", dtype="bfloat16")  # finds warning
+other = Diffuser.from_pretrained("y", torch_dtype="float16")  # finds error
+for each in (layer, model, other):
+    pass
+optimizer = torch.optim.AdamW([{"params": layer.parameters()}, {"params": model.parameters()}, {"params": other.parameters()}])
+# case: a dtype by a condition, an expression and a table
+import torch
+from torch import nn
+
+def main(accelerator, args):
+    weight_dtype = torch.float32
+    if accelerator.mixed_precision == "fp16":
+        weight_dtype = torch.float16
+    elif accelerator.mixed_precision == "bf16":
+        weight_dtype = torch.bfloat16
+    unet, vae = nn.Linear(4, 4), nn.Linear(4, 4)
+    unet.to(accelerator.device, dtype=weight_dtype)  # finds error
+    vae.to(accelerator.device, dtype=weight_dtype)
+    optimizer = torch.optim.AdamW(unet.parameters())
+    net = nn.Linear(4, 4)
+    net.to(torch.bfloat16 if args.bf16 else torch.float32)  # finds warning
+    kind = {"bf16": torch.bfloat16, "fp32": torch.float32}[args.dtype]
+    head = nn.Linear(4, 4).to(kind)  # finds warning
+    chosen = torch.optim.AdamW if args.plain else bnb.optim.AdamW8bit
+    optimizers = torch.optim.SGD(net.parameters()), chosen(head.parameters())
+# case: a pipeline for validation that holds the trained model
+import torch
+from library import Pipeline, UNet, ModelEMA
+
+def validate(pipeline, device, dtype):
+    pipeline = pipeline.to(device, dtype=dtype)  # finds error
+    return pipeline(1)
+
+def unwrap(model):
+    return model._orig_mod if is_compiled(model) else model
+
+def main(dtype=torch.float16):
+    unet = UNet(1)
+    optimizer = torch.optim.AdamW(unet.parameters())
+    ema = ModelEMA(unet)
+    for step, x in enumerate(loader):
+        unet(x).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if step % 100 == 0:
+            validate(Pipeline(unet=unwrap(unet)), "cuda", dtype)
+            ema.to("cuda", dtype=dtype)
+main()
+# case: a pipeline of a copy, of frozen modules, or behind the training
+import copy
+import torch
+from library import Pipeline, UNet
+
+unet, vae = UNet(1), UNet(2)
+vae.half()
+optimizer = torch.optim.AdamW(unet.parameters())
+for step, x in enumerate(loader):
+    unet(x).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if step % 100 == 0:
+        Pipeline(copy.deepcopy(unet), vae).to("cuda", dtype=torch.float16)
+    if step == 1000:
+        unet.half()
+        torch.save(unet.state_dict(), "last.pt")
+        break
+Pipeline(unet, vae).to("cuda", torch.float16)
+# case: adapters of a frozen model, which a validation casts with it
+import torch
+from peft import LoraConfig
+from library import Pipeline, UNet, cast_training_params
+
+unet = UNet(1)
+unet.requires_grad_(False)
+unet.to("cuda", dtype=torch.float16)
+unet.add_adapter(LoraConfig(4))
+cast_training_params(unet, dtype=torch.float32)
+trained = list(filter(lambda p: p.requires_grad, unet.parameters()))
+optimizer = torch.optim.AdamW([{"params": trained, "lr": 1e-4}])
+for x in loader:
+    unet(x).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    Pipeline(unet).to("cuda", dtype=torch.float16)  # finds error
+# case: cast for a validation and back
+import torch
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.AdamW(model.parameters())
+for x in loader:
+    model(x).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    model.half()
+    model(x.half())
+    model.float()
+# case: cast in a branch that leaves before the training
+import torch
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.AdamW(model.parameters())
+def main():
+    if args.test:
+        model.half()
+        return model(x)
+    for x in loader:
+        model(x).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+main()
+# case: cast where the adapters are trained, which are another module
+import torch
+from library import Pipeline, Layers
+pipeline = Pipeline.from_pretrained("x")
+dtype = torch.float16 if args.fp16 else torch.float32
+if args.lora:
+    pipeline.unet.to("cuda", dtype=dtype)
+    trained = Layers(pipeline.unet)
+else:
+    trained = pipeline.unet
+optimizer = torch.optim.AdamW(trained.parameters())
+# case: the same network is cast in any case
+import torch
+from library import Pipeline, Layers
+pipeline = Pipeline.from_pretrained("x")
+dtype = torch.float16 if args.fp16 else torch.float32
+pipeline.unet.to("cuda", dtype=dtype)  # finds error
+if args.lora:
+    trained = Layers(pipeline.unet)
+else:
+    trained = pipeline.unet
+optimizer = torch.optim.AdamW(trained.parameters())
+# case: training by a function of another file, and a cast behind it
+import torch
+from engine import train
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.AdamW(model.parameters())
+train(model, optimizer)
+model.half()
+torch.save(model, "x.pt")
+# case: FP16 copies of the weights for inference in another method
+import torch
+
+class Trainer:
+    def __init__(self):
+        self.model = torch.nn.Linear(4, 4)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def export(self):
+        self.model.half()
+
+    def fit(self):
+        for x in self.loader:
+            self.model(x).mean().backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
