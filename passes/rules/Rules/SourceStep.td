@@ -60,7 +60,8 @@ def UnscaleTwice : StepRule<"MP723", "unscale-twice", "scaler"> {
   let summary = "gradients of one optimizer are unscaled twice in a step";
   let what = [{
     On a path through the step `scaler.unscale_` is called twice with the same
-    optimizer, and `scaler.update()` does not come in between.
+    optimizer, and `scaler.update()` does not come in between; or it runs in each pass
+    of a loop whose `update()` runs in every nth.
   }];
   let why = [{
     The second call raises a RuntimeError.
@@ -84,7 +85,8 @@ def StepBesideScaler : StepRule<"MP724", "step-beside-scaler", "scaler"> {
   let summary = "optimizer.step() is called although the loss was scaled";
   let what = [{
     Behind the backward pass of a scaled loss an optimizer steps itself, on every path
-    that has both, and the scaler never steps it.
+    that has both, and the scaler never steps it; also behind `scaler.unscale_`, which
+    divides by the scale and leaves it to `scaler.step` to skip a step.
   }];
   let why = [{
     The gradients are too large by the scale, and a step with Inf or NaN in them is
@@ -313,6 +315,137 @@ def ScaledStepWithoutScale : StepRule<"MP733", "scaled-step-without-scale", "sca
   }];
   let instead = [{
     `scaler.scale(loss).backward()`.
+  }];
+}
+
+def UpdateBetweenSteps
+    : StepRule<"MP734", "update-between-steps", "scaler"> {
+  let severity = "error";
+  let fix = "sometimes";
+  let summary = "scaler.update() between the steps of two optimizers";
+  let what = [{
+    On every path through the step that has them, `scaler.update()` stands between two
+    calls of `scaler.step`, and no backward pass between it and the second.
+  }];
+  let why = [{
+    Both gradients carry the scale of their backward passes. If the first optimizer
+    meets an overflow, `update()` halves the scale, and the second divides by the half:
+    its step is twice too long. Nothing is raised. What `unscale_` did for the second
+    is forgotten, too, and done once more.
+  }];
+  let example = [{
+    ```python
+    scaler.scale(loss_g).backward()
+    scaler.scale(loss_d).backward()
+    scaler.step(optimizer_g)
+    scaler.update()
+    scaler.step(optimizer_d)
+    scaler.update()
+    ```
+  }];
+  let instead = [{
+    One `scaler.update()` behind the last step.
+  }];
+}
+
+def StepWithoutUpdate
+    : StepRule<"MP735", "step-without-update", "scaler"> {
+  let severity = "error";
+  let summary = "the scaler steps an optimizer again before update()";
+  let what = [{
+    On every path through the step that has both, `scaler.step` is called twice with
+    one optimizer and without `scaler.update()` in between; or it runs in each pass of a
+    loop whose `update()` runs in every nth.
+  }];
+  let why = [{
+    The second call raises a RuntimeError: what was found in the gradients is kept
+    until `update()`.
+  }];
+  let example = [{
+    ```python
+    for i, (x, y) in enumerate(loader):
+        scaler.scale(criterion(model(x), y)).backward()
+        scaler.step(optimizer)
+        if i % 100 == 0:
+            scaler.update()
+    ```
+  }];
+  let instead = [{
+    `scaler.update()` behind each step.
+  }];
+}
+
+def ScalerMadeInLoop
+    : StepRule<"MP736", "scaler-made-in-loop", "scaler"> {
+  let severity = "warning";
+  let summary = "a new loss scaler in each training step";
+  let what = [{
+    A scaler is made in the loop in which it steps an optimizer, and the optimizer is
+    made outside of it.
+  }];
+  let why = [{
+    The scale begins at 65536 in each step, whatever was found in the last one: where
+    that overflows, no step is ever taken, and elsewhere the scale never grows.
+  }];
+  let example = [{
+    ```python
+    for x, y in loader:
+        scaler = torch.amp.GradScaler("cuda")
+        scaler.scale(criterion(model(x), y)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    ```
+  }];
+  let instead = [{
+    One scaler for the training, made in front of the loop.
+  }];
+}
+
+def ScalerPatched : StepRule<"MP737", "scaler-patched", "scaler"> {
+  let severity = "warning";
+  let summary = "a private check of the loss scaler is replaced";
+  let what = [{
+    The script assigns to `_unscale_grads_`, `_check_inf_per_device` or
+    `_maybe_opt_step` of a scaler.
+  }];
+  let why = [{
+    The scaler refuses gradients in FP16, since the weights they belong to lose what is
+    below half a digit of them, and gradients that are unscaled in FP16 flush to 0 what
+    the scale had saved. With the check replaced nothing says so.
+  }];
+  let example = [{
+    ```python
+    unscale = scaler._unscale_grads_
+    scaler._unscale_grads_ = lambda o, i, f, allow_fp16: unscale(o, i, f, True)
+    ```
+  }];
+  let instead = [{
+    Weights in FP32 under autocast, which the scaler takes as they are.
+  }];
+}
+
+def UnscaledGradientPenalty
+    : StepRule<"MP738", "unscaled-gradient-penalty", "scaler"> {
+  let severity = "warning";
+  let summary = "a gradient penalty of outputs that are not scaled";
+  let what = [{
+    `torch.autograd.grad(..., create_graph=True)` of an output of a region in FP16 that
+    is not scaled, in a file whose steps are scaled.
+  }];
+  let why = [{
+    The pass back through the region is in FP16, and gradients below 6e-8 are 0: the
+    penalty is that of what is left.
+  }];
+  let example = [{
+    ```python
+    with torch.autocast("cuda", torch.float16):
+        out = critic(x)
+    grad, = torch.autograd.grad(out.sum(), x, create_graph=True)
+    ```
+  }];
+  let instead = [{
+    `torch.autograd.grad(scaler.scale(out.sum()), x, create_graph=True)`, divided by
+    `scaler.get_scale()`.
   }];
 }
 

@@ -54,6 +54,8 @@ class Event:
     tests: tuple[tuple[ast.AST, bool], ...] = ()
     # The number of the entry (`Program.entries`) in which it happens.
     entry: int = 0
+    # Whether a context or decorator around it switches gradients off.
+    no_grad: bool = False
     # Grows from one to the next.
     order: int = 0
     # Of calls: the value that they give.

@@ -93,6 +93,18 @@ def insert_after(script: Script, statement: ast.AST | None, code: str) -> Change
     return Change(f"insert {code}", ((rest.end(), rest.end(), _newline(script) + indent + code),)) if rest else None
 
 
+def remove_statement(script: Script, statement: ast.AST | None, node: ast.AST) -> Change | None:
+    """Takes away a statement that is a call and nothing else, with its line; a comment behind it stays."""
+    if not isinstance(statement, ast.Expr) or statement.value is not node or _indent(script, statement) is None:
+        return None
+    start, end = script.span(statement)
+    rest = re.compile(r"[ \t]*(#|\r\n|\r|\n)").match(script.text, end)
+    if rest is None:
+        return None
+    edit = (start, rest.start(1), "") if rest[1] == "#" else (script.starts[statement.lineno - 1], rest.end(), "")
+    return Change(f"remove {script.code(statement)}", (edit,))
+
+
 def assign(script: Script, statement: ast.AST, code: str) -> Change | None:
     if not isinstance(statement, ast.Assign):
         return None

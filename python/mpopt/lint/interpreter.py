@@ -96,7 +96,7 @@ class Program:
         found: dict[str, list[Event]] = {}
         for number, event in enumerate(self.calls):
             event.order = number
-            found.setdefault(event.callee.name.rpartition(".")[2], []).append(event)
+            found.setdefault((event.callee.name or event.callee.path).rpartition(".")[2], []).append(event)
         return found
 
     def calls_of(self, *names: str) -> list[Event]:
@@ -176,6 +176,7 @@ class Interpreter(Expressions, Methods, Statements):
         self.loops: tuple[ast.AST, ...] = ()
         self.tests: tuple[tuple[ast.AST, bool], ...] = ()
         self.entry = 0
+        self.no_grad = False
         # The values that an object was made of, by the object's identity.
         self.holdings: dict[object, tuple[Value, ...]] = {}
         self.statement: ast.AST | None = None
@@ -202,6 +203,7 @@ class Interpreter(Expressions, Methods, Statements):
 
     def place(self, kind: str, node: ast.AST, **about) -> Event:
         return Event(kind, node, self.statement, regions=self.regions, loops=self.loops, tests=self.tests, entry=self.entry,
+                     no_grad=self.no_grad,
                      function=self.frame.function.node if self.frame.function else None, **about)
 
     def note_operation(self, node: ast.BinOp | ast.AugAssign, left: Value, right: Value) -> Operation:
@@ -228,10 +230,11 @@ class Interpreter(Expressions, Methods, Statements):
         return self.enter(function, arguments, keywords)
 
     def enter(self, function: Function, arguments: list[Value], keywords: dict[str, Value]) -> Value:
-        outer = (self.scope, self.block, self.frame, self.statement, self.owner, self.regions)
+        outer = (self.scope, self.block, self.frame, self.statement, self.owner, self.regions, self.no_grad)
         self.scope, self.block = Scope(function.scope), Block(is_call=True)
         self.frame, self.owner = Frame(function, len(self.regions)), None
         self.regions += function.regions
+        self.no_grad = self.no_grad or any(decorator in library.NO_GRAD for decorator in function.decorators)
         self.active.append(function)
         try:
             self.bind(function, arguments, keywords)
@@ -242,7 +245,7 @@ class Interpreter(Expressions, Methods, Statements):
         finally:
             self.active.pop()
             block, frame = self.block, self.frame
-            (self.scope, self.block, self.frame, self.statement, self.owner, self.regions) = outer
+            (self.scope, self.block, self.frame, self.statement, self.owner, self.regions, self.no_grad) = outer
         if block.items:
             self.block.items.append(block)
         if frame.yields and any("contextmanager" in decorator for decorator in function.decorators):
@@ -308,7 +311,7 @@ class Interpreter(Expressions, Methods, Statements):
     def enter_alone(self, function: Function, arguments: list[Value]) -> None:
         self.block = Block()
         self.entry += 1
-        self.regions, self.loops, self.statement, self.tests = (), (), None, ()
+        self.regions, self.loops, self.statement, self.tests, self.no_grad = (), (), None, (), False
         self.enter(function, arguments, {})
         self.program.entries.append(self.block)
         self.program.entry_names.append(function.name)

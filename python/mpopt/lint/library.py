@@ -22,6 +22,7 @@ DEVICE_DTYPES = {"cuda": "f16", "cpu": "bf16", "xpu": "f16", "npu": "f16", "mps"
 SCALERS = {"torch.amp.GradScaler": 5, "torch.cuda.amp.GradScaler": 4, "torch.cpu.amp.GradScaler": 4,
            "torch.distributed.fsdp.ShardedGradScaler": 5}  # The position of `enabled`.
 NULL_CONTEXTS = {"contextlib.nullcontext", "contextlib.suppress", "contextlib.ExitStack"}
+NO_GRAD = {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}
 MANAGERS = {"accelerate.Accelerator", "lightning.fabric.Fabric"}
 CLIPS = {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"}
 # They give the module that they wrap, as far as precision goes.

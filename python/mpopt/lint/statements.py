@@ -273,9 +273,10 @@ class Statements:
         self.scope.merge(ends)
 
     def run_With(self, node: ast.With | ast.AsyncWith) -> None:
-        outer = self.regions
+        outer, no_grad = self.regions, self.no_grad
         for item in node.items:
             value = self.evaluate(item.context_expr)
+            self.no_grad = self.no_grad or value.name in library.NO_GRAD
             if value.kind == values.REGION:
                 self.regions += (value.parts,)
                 self.record(events.CONTEXT, item.context_expr, subject=value)
@@ -288,7 +289,7 @@ class Statements:
         try:
             self.run_suite(node.body)
         finally:
-            self.regions = outer
+            self.regions, self.no_grad = outer, no_grad
 
     run_AsyncWith = run_With
 

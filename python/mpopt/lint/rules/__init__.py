@@ -32,6 +32,6 @@ def rule(check: Check) -> Check:
 
 def load() -> dict[str, Check]:
     """All checks by the names of their rules."""
-    from mpopt.lint.rules import casts, numbers, regions, scaler, settings, steps  # noqa: F401: they register.
+    from mpopt.lint.rules import casts, numbers, protocol, regions, scaler, settings, steps  # noqa: F401: they register.
 
     return CHECKS

@@ -4,87 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from mpopt.lint import events, fixes, values
 from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
-
-STEP_EVENTS = {events.BACKWARD, events.MANAGED_BACKWARD, events.UNSCALE, events.CLIP, events.GRAD_READ, events.STEP,
-               events.SCALER_STEP, events.UPDATE, events.ZERO_GRAD, events.OPAQUE}
-
-# Without one of these no rule about an order has anything to say.
-DECISIVE = {events.BACKWARD, events.MANAGED_BACKWARD, events.UNSCALE}
-
-
-def list_paths(program: Program) -> list[tuple[Event, ...]]:
-    """The paths through the training steps that the file shows."""
-    if program.paths is None:
-        program.paths = []
-        budget = events.Budget()
-        for entry in program.entries:
-            blocks = [entry]
-            while blocks:
-                block = blocks.pop()
-                if not any(event.kind in DECISIVE for event in events.walk(block)):
-                    continue
-                paths = events.list_paths(block, lambda event: event.kind in STEP_EVENTS, budget)
-                program.paths += [path for path in paths if path]
-                if not paths:
-                    # Too many: each outermost loop by itself.
-                    blocks += [loop.body for loop in outermost(block)]
-    return program.paths
-
-
-def outermost(block: events.Block) -> list[events.Loop]:
-    loops = []
-    for item in block.items:
-        if isinstance(item, events.Loop):
-            loops.append(item)
-        elif isinstance(item, events.Block):
-            loops += outermost(item)
-        elif isinstance(item, events.Branch):
-            loops += outermost(item.then) + outermost(item.other)
-    return loops
-
-
-def is_used(scaler: values.Value | None) -> bool:
-    return scaler is not None and scaler.parts is not False
-
-
-def takes_scaler(event: Event) -> bool:
-    """Whether a call of something outside the file may use the scaler."""
-    # Each path through a step asks anew.
-    if event.takes_scaler is None:
-        told = [*event.arguments, *event.keywords.values()]
-        event.takes_scaler = "unscale" in event.callee.name or any(
-            value.kind == values.SCALER or "scaler" in value.path.lower() for value in told)
-    return event.takes_scaler
-
-
-def judge_paths(program: Program, judge: Callable[[tuple[Event, ...]], Iterator[tuple[Event, bool, Event | None]]]):
-    """The events that are wrong on every path on which `judge` says anything of them,
-    each with the event that `judge` gives along."""
-    wrong: dict[int, tuple[Event, Event | None]] = {}
-    right: set[int] = set()
-    for path in list_paths(program):
-        for event, is_wrong, other in judge(path):
-            if is_wrong:
-                wrong.setdefault(id(event.node), (event, other))
-            else:
-                right.add(id(event.node))
-    return [found for key, found in wrong.items() if key not in right]
-
-
-def find_next(path: tuple[Event, ...], kind: str) -> list[Event | None]:
-    """For each event of a path the next one of a kind, which may be itself."""
-    found, last = [], None
-    for event in reversed(path):
-        last = event if event.kind == kind else last
-        found.append(last)
-    return found[::-1]
-
+from mpopt.lint.rules.paths import find_next, find_rare_update, is_used, judge_paths, list_paths, takes_scaler
 
 def scaled_reads(kind: str):
     """Judges events that read gradients: wrong while these are scaled."""
@@ -143,31 +69,53 @@ def unscale_twice(program: Program) -> Iterator[Report]:
                     reported.add(id(event.node))
                     yield Report(event.node, "the second unscale_() of this optimizer since the last update(): "
                                  "it raises a RuntimeError")
+    for event in program.of_kind(events.UNSCALE):
+        if is_used(event.scaler) and id(event.node) not in reported and find_rare_update(program, event):
+            reported.add(id(event.node))
+            yield Report(event.node, "unscale_() runs in each pass, and update() in every nth: the second unscale_() "
+                         "raises a RuntimeError, and passes are added at two scales")
 
 
 @rule
 def step_beside_scaler(program: Program) -> Iterator[Report]:
     def judge(path):
         scaled, stepped = None, {event.subject.identity for event in path if event.kind == events.SCALER_STEP}
+        unscaled = None
         for event in path:
             if event.kind == events.BACKWARD:
-                scaled = event if is_used(event.scaler) else None
+                scaled, unscaled = event if is_used(event.scaler) else None, None
+            elif event.kind == events.UNSCALE and is_used(event.scaler):
+                scaled, unscaled = None, event
             elif event.kind in (events.UNSCALE, events.MANAGED_BACKWARD) \
                     or event.kind == events.OPAQUE and takes_scaler(event):
                 scaled = None
             elif event.kind == events.STEP and scaled is not None:
                 yield event, event.subject.identity not in stepped, scaled
+            elif event.kind == events.STEP and unscaled is not None and event.tests == unscaled.tests \
+                    and event.subject.identity == unscaled.subject.identity:
+                yield event, event.subject.identity not in stepped, unscaled
             elif event.kind == events.SCALER_STEP:
                 scaled = None
     for event, scaled in judge_paths(program, judge):
+        if scaled.kind == events.UNSCALE:
+            yield Report(event.node, "the step is taken even if unscale_() found Inf or NaN: scaler.step(optimizer)",
+                         step_by_scaler(program, event, scaled.node.func))
+            continue
         change = None
         call = scaled.node.func.value if isinstance(scaled.node.func, ast.Attribute) else None
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and program.of_kind(events.UPDATE) \
                 and scaled.function is event.function:
-            name, optimizer = map(program.script.code, (call.func.value, event.node.func.value))
-            change = fixes.replace_expression(program.script, event.node, f"{name}.step({optimizer})")
+            change = step_by_scaler(program, event, call.func)
         yield Report(event.node, "the step is taken with gradients that carry the loss scale, and taken even if they "
                      "are Inf: scaler.step(optimizer)", change)
+
+
+def step_by_scaler(program: Program, event: Event, method: ast.expr) -> fixes.Change | None:
+    """The fix: `scaler.step(optimizer)` for `optimizer.step()`; `method` is one of the scaler."""
+    if not isinstance(method, ast.Attribute) or event.node.args or event.node.keywords:
+        return None
+    name, optimizer = map(program.script.code, (method.value, event.node.func.value))
+    return fixes.replace_expression(program.script, event.node, f"{name}.step({optimizer})")
 
 
 @rule
@@ -260,7 +208,7 @@ def fp16_without_scaler(program: Program) -> Iterator[Report]:
         for path in events.list_paths(entry, lambda event: event.kind in kinds, budget):
             region = None
             for event in path:
-                if event.kind in (events.FORWARD, events.LOSS):
+                if event.kind in (events.FORWARD, events.LOSS) and not event.no_grad:
                     region = event.region
                 elif event.kind == events.BACKWARD and (choice := choose_fp16(region)) and event.scaler is None \
                         and id(region.node) not in reported:

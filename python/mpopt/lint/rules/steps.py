@@ -10,7 +10,7 @@ from mpopt.lint import events, values
 from mpopt.lint.events import Block, Branch, Event, Loop
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
-from mpopt.lint.rules.scaler import judge_paths
+from mpopt.lint.rules.paths import find_modulo, judge_paths
 
 STEPS = (events.STEP, events.SCALER_STEP)
 
@@ -75,17 +75,6 @@ def find_accumulation(block: Block, loop: list[Event] | None = None) -> Iterator
                     yield item, loop, set(map(id, inside))
             yield from find_accumulation(item.then, loop)
             yield from find_accumulation(item.other, loop)
-
-
-def find_modulo(node: ast.AST) -> ast.BinOp | None:
-    """`a % b` in a condition."""
-    pending = [node]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-            return node
-        pending += reversed(list(ast.iter_child_nodes(node)))
-    return None
 
 
 # A division by a number, or by an attribute of that name.

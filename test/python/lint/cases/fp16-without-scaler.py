@@ -38,3 +38,35 @@ def step(args, model, optimizer, x, y):
     with torch.autocast("cuda", dtype=args.dtype):
         loss = F.cross_entropy(model(x), y)
     loss.backward()
+# case: FP16 by an option
+import torch
+dtype = torch.bfloat16 if args.dtype == "bfloat16" else torch.float16
+region = nullcontext() if args.cpu else torch.autocast("cuda", dtype=dtype)  # finds warning
+for x in loader:
+    with region:
+        loss = model(x).mean()
+    loss.backward()
+# case: FP16 by an option, with a scaler
+import torch
+dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}[args.dtype]
+scaler = torch.amp.GradScaler(enabled=dtype is torch.float16)
+for x in loader:
+    with torch.autocast("cuda", dtype=dtype):
+        loss = model(x).mean()
+    scaler.scale(loss).backward()
+# case: another model runs without gradients before the backward pass
+import torch
+region = torch.autocast("cuda", dtype=torch.float16)  # finds warning
+for x in loader:
+    with region:
+        out = model(x)
+    with torch.no_grad():
+        target = teacher(x)
+    (out.float() - target).square().mean().backward()
+# case: only a model without gradients runs in FP16
+import torch
+for x in loader:
+    out = model(x)
+    with torch.no_grad(), torch.autocast("cuda", dtype=torch.float16):
+        target = teacher(x)
+    (out - target.float()).square().mean().backward()

@@ -35,3 +35,16 @@ def step(first, second, scaler, loss, other):
     scaler.update()
     other.backward()
     second.step()
+# case: unscaled, and stepped in any case
+def step(optimizer, scaler, loss):
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    optimizer.step()  # finds error fix
+    scaler.update()
+# case: unscaled, and stepped if all is finite
+def step(optimizer, scaler, model, loss):
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    if torch.isfinite(norm_of(model)):
+        optimizer.step()
+    scaler.update()

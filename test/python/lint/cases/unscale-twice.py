@@ -32,3 +32,19 @@ def clip(self):
     self.scaler.unscale_(self.optimizer)
     if self.scaler._per_optimizer_states[id(self.optimizer)]["stage"] is not OptState.UNSCALED:
         self.scaler.unscale_(self.optimizer)
+# case: in each pass, and update in every nth
+def train(model, optimizer, scaler, loader, n):
+    for i, x in enumerate(loader):
+        scaler.scale(model(x).mean() / n).backward()
+        scaler.unscale_(optimizer)  # finds error
+        if (i + 1) % n == 0:
+            scaler.step(optimizer)
+            scaler.update()
+# case: where the step is
+def train(model, optimizer, scaler, loader, n):
+    for i, x in enumerate(loader):
+        scaler.scale(model(x).mean() / n).backward()
+        if (i + 1) % n == 0:
+            scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+            scaler.update()

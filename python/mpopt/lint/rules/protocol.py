@@ -1,0 +1,115 @@
+"""The scaler as a state machine: one overflow check, one step of each optimizer, one update."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from mpopt.lint import events, fixes, values
+from mpopt.lint.events import Event
+from mpopt.lint.interpreter import Program
+from mpopt.lint.rules import Report, rule
+from mpopt.lint.rules.paths import find_rare_update, is_used, judge_paths, takes_scaler
+from mpopt.lint.rules.scaler import choose_fp16
+
+BACKWARDS = (events.BACKWARD, events.MANAGED_BACKWARD)
+
+
+@rule
+def update_between_steps(program: Program) -> Iterator[Report]:
+    def judge(path: tuple[Event, ...]):
+        scaled, stepped, updated, healed = False, None, None, None
+        for event in path:
+            if event.kind in BACKWARDS or event.kind == events.OPAQUE:
+                scaled = event.kind == events.BACKWARD and is_used(event.scaler)
+                healed = updated or healed
+                stepped = updated = None
+            elif event.kind == events.UPDATE and stepped is not None and scaled:
+                updated = event if event.scaler.identity == stepped.scaler.identity else updated
+            elif event.kind == events.SCALER_STEP and is_used(event.scaler):
+                if healed is not None:
+                    yield healed, False, None
+                if updated is not None and updated.scaler.identity == event.scaler.identity:
+                    yield updated, True, event
+                stepped = event
+
+    for update, step in judge_paths(program, judge):
+        yield Report(update.node, "update() between the steps of two optimizers whose gradients carry one scale: after "
+                     "an overflow in the first, the gradients of the second are unscaled by another scale",
+                     remove_first_update(program, update, step))
+
+
+def remove_first_update(program: Program, update: Event, step: Event | None) -> fixes.Change | None:
+    """The fix, where an update follows the second step in the same block."""
+    updates = program.of_kind(events.UPDATE)
+    # A statement that several calls of its function run is needed for the last of them.
+    is_single = sum(event.node is update.node for event in updates) == 1
+    later = [event for event in updates if step is not None and event.order > step.order
+             and event.tests == update.tests and event.loops == update.loops and event.function is update.function]
+    return fixes.remove_statement(program.script, update.statement, update.node) if later and is_single else None
+
+
+@rule
+def step_without_update(program: Program) -> Iterator[Report]:
+    def judge(path: tuple[Event, ...]):
+        done: dict = {}
+        for event in path:
+            if event.kind == events.UPDATE or event.kind == events.OPAQUE and takes_scaler(event):
+                done.clear()
+            elif event.kind == events.SCALER_STEP and is_used(event.scaler):
+                before = done.setdefault((event.scaler.identity, event.subject.identity), event)
+                yield event, before.node is not event.node, before
+
+    message = "scaler.step() again before update(): it raises a RuntimeError"
+    reported = set()
+    for event, _ in judge_paths(program, judge):
+        reported.add(id(event.node))
+        yield Report(event.node, f"{message}, as an optimizer steps once a check for overflow")
+    for event in program.of_kind(events.SCALER_STEP):
+        if is_used(event.scaler) and id(event.node) not in reported and find_rare_update(program, event):
+            reported.add(id(event.node))
+            yield Report(event.node, f"{message}, since update() runs in every nth pass only")
+
+
+@rule
+def scaler_made_in_loop(program: Program) -> Iterator[Report]:
+    steps = [event for event in program.of_kind(events.SCALER_STEP) if event.loops]
+    optimizers = {event.loops for event in program.calls_that_make(values.OPTIMIZER)}
+    reported = set()
+    for event in program.calls_that_make(values.SCALER) if steps else ():
+        if event.loops and event.loops not in optimizers and is_used(event.result) and id(event.node) not in reported \
+                and any(step.loops == event.loops and step.scaler.identity == event.result.identity for step in steps):
+            reported.add(id(event.node))
+            yield Report(event.node, "a new scaler in each pass of the training loop: its scale never follows the "
+                         "gradients, and each overflow is met anew")
+
+
+PATCHED = ("_unscale_grads_", "_check_inf_per_device", "_maybe_opt_step")
+
+
+@rule
+def scaler_patched(program: Program) -> Iterator[Report]:
+    message = "a check of the scaler is replaced: it no longer refuses FP16 gradients, or no longer skips steps with Inf"
+    for path, _, _, statement in program.assignments:
+        if path.rpartition(".")[2] in PATCHED and "." in path:
+            yield Report(statement, message)
+    for event in program.calls_of("setattr"):
+        if len(event.arguments) == 3 and event.arguments[1].constant in PATCHED:
+            yield Report(event.node, message)
+
+
+@rule
+def unscaled_gradient_penalty(program: Program) -> Iterator[Report]:
+    if not any(is_used(event.scaler) for event in program.of_kind(events.SCALER_STEP)):
+        return
+    for event in program.calls_of("grad"):
+        outputs = event.argument(0, "outputs")
+        graph = event.keywords.get("create_graph")
+        if event.callee.name != "torch.autograd.grad" or outputs is None or graph is None or graph.constant is not True:
+            continue
+        region = outputs.parts if isinstance(outputs.parts, values.Region) else None
+        choice = choose_fp16(region)
+        if choice is not None and not choice.when and outputs.has("forward") and not outputs.has("scaled") \
+                and isinstance(event.node, ast.Call):
+            yield Report(event.node, "the gradient of an output of an FP16 region, which is not scaled: it underflows "
+                         "on its way back. Take that of scaler.scale(output), and divide by scaler.get_scale()")

@@ -1,0 +1,39 @@
+# case: in each step
+import torch
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in loader:
+    scaler = torch.amp.GradScaler("cuda")  # finds warning
+    scaler.scale(model(x).mean()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+# case: in the function that takes a step
+import torch
+
+def step(model, optimizer, x):
+    scaler = torch.amp.GradScaler("cuda")  # finds warning
+    scaler.scale(model(x).mean()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+
+def train(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in loader:
+        step(model, optimizer, x)
+# case: a training for each setting
+import torch
+for rate in rates:
+    model = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    scaler = torch.amp.GradScaler("cuda")
+    for x in loader:
+        scaler.scale(model(x).mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+# case: one step for each setting
+import torch
+for rate in rates:
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    scaler = torch.amp.GradScaler("cuda")
+    scaler.scale(model(x).mean()).backward()
+    scaler.step(optimizer)
+    scaler.update()
