@@ -135,8 +135,10 @@ def LossOutsideAutocast : SourceRule<"MP711", "loss-outside-autocast", "regions"
   let severity = "warning";
   let summary = "the forward pass is autocast, and the loss is computed outside";
   let what = [{
-    One of PyTorch's losses is called behind the `with` block in which the model ran,
-    with the model's result as it is.
+    One of PyTorch's losses is called behind the `with` block in which the model ran, or
+    in one with `enabled=False`, with the model's result as it is; or the loss of a
+    backward pass is summed there by hand, of values that are in 16 bits. A note if
+    another operand may be FP32, or if the loss is one that the file does not show.
   }];
   let why = [{
     Inside, autocast computes losses in FP32. Outside, they compute in the type of

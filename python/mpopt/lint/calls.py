@@ -123,11 +123,12 @@ class Calls:
         if result.kind in (values.SEQUENCE, values.MAPPING):
             return result
         if result.kind == values.TENSOR:
+            self.derive(node, result)
             return result.replaced(facts=result.facts | {"forward"}, parts=self.region_of_forward(), origin=node)
         facts = {"forward"} | ({op} & library.PROBABILITIES)
         region = self.region_of_forward()
         dtype = callee.dtype if callee.dtype in values.LOW and not region else ""
-        if region is not None and op in ("linear", "conv1d", "conv2d", "conv3d", "convtranspose2d"):
+        if region is not None and (callee.name in library.PRODUCTS or callee.has("ends-low")):
             dtype = self.low_region()
         return Value(values.TENSOR, dtype=dtype, facts=frozenset(facts), parts=region, origin=node)
 
@@ -135,7 +136,7 @@ class Calls:
         return events.innermost(self.regions)
 
     def loss_dtype(self, arguments: list[Value]) -> str:
-        return "" if self.region_of_forward() or not arguments else arguments[0].dtype
+        return "" if self.in_autocast() or not arguments else arguments[0].dtype
 
     def call_unknown(self, node, callee: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         """What is called is a variable of which only the name is known, or a built-in."""
@@ -263,16 +264,18 @@ class Calls:
         dtype = library.dtype_keyword(keywords).dtype
         # What a Sequential ends with is what it gives.
         if name == "torch.nn.Sequential" and arguments and arguments[-1].kind == values.MODULE:
-            last = arguments[-1].name
-            if last in ("torch.nn.Sigmoid", "torch.nn.Softmax"):
-                return Value(values.MODULE, name=last, facts=frozenset(facts), origin=node)
+            last = arguments[-1]
+            if last.name in ("torch.nn.Sigmoid", "torch.nn.Softmax"):
+                return Value(values.MODULE, name=last.name, facts=frozenset(facts), origin=node)
+            if last.name in library.PRODUCTS or last.has("ends-low"):
+                facts.add("ends-low")
         made = Value(values.MODULE, name=name, dtype=dtype, facts=frozenset(facts), origin=node)
         self.hold(made, arguments)
         return self.note_dtype(node, made, keywords)
 
     def tensor_op(self, node, op: str, tensor: Value, arguments, keywords) -> Value:
         """The result of an op of torch, as a function or as a method of `tensor`."""
-        facts = tensor.facts & {"loss", "mean", "grad", "divided", "forward"}
+        facts = tensor.facts & {"loss", "mean", "grad", "divided", "forward", "mixed-low"}
         if tensor.has("grad") and op in GRAD_READERS:
             self.record(events.GRAD_READ, node, subject=tensor)
             facts -= {"grad"}
@@ -298,6 +301,7 @@ class Calls:
             dtype = "f32"
         elif op not in library.KEEPING and op not in library.AUTOCAST_FP32:
             dtype = tensor.dtype if op in library.AUTOCAST_LOW else ""
+        self.note_sum(node, op, tensor, dtype)
         return Value(values.TENSOR, dtype=dtype, facts=frozenset(facts), parts=tensor.parts
                      if "forward" in facts else None, origin=node)
 

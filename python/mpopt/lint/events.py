@@ -74,6 +74,10 @@ class Event:
         """Whether a context that is not known surrounds it, which may be autocast."""
         return is_in_unknown_context(self.regions)
 
+    @property
+    def in_autocast(self) -> bool:
+        return may_autocast(self.regions)
+
     def argument(self, position: int, keyword: str = "") -> Value | None:
         if keyword and keyword in self.keywords:
             return self.keywords[keyword]
@@ -102,6 +106,12 @@ def innermost(regions: tuple[Region, ...]) -> Region | None:
 
 def is_in_unknown_context(regions: tuple[Region, ...]) -> bool:
     return any(region.null and region.enabled is None for region in regions)
+
+
+def may_autocast(regions: tuple[Region, ...]) -> bool:
+    """Whether autocast, or a context that may be it, chooses the types of ops."""
+    region = innermost(regions)
+    return is_in_unknown_context(regions) or region is not None and region.enabled is not False
 
 
 @dataclasses.dataclass(eq=False)

@@ -13,6 +13,8 @@ from mpopt.lint.values import NOTHING, Value
 LONGEST_NAME = 300
 
 
+TENSOR_ATTRIBUTES = {"shape", "device", "ndim", "requires_grad", "is_cuda", "grad", "grad_fn", "layout", "is_leaf", "names",
+                     "itemsize", "nbytes", "real", "imag"}
 # Attributes by which wrappers show the module that they wrap.
 WRAPPED = ("module", "_orig_mod")
 
@@ -83,6 +85,9 @@ class Expressions(Calls):
                 return Value(values.TENSOR, facts=frozenset(["loss", "mean"]), origin=base.origin, path=path)
             if attribute == "dtype":
                 return Value(values.DTYPE, dtype=base.dtype, path=path)
+            if base.has("forward") and base.parts is not None and attribute not in TENSOR_ATTRIBUTES:
+                # An entry of what a model gives.
+                return base
         if base.kind == values.UNKNOWN and attribute == "loss" and base.has("forward"):
             return Value(values.TENSOR, facts=frozenset(["loss", "mean"]), origin=base.origin, path=path)
         return Value(values.UNKNOWN, path=path)
@@ -151,7 +156,8 @@ class Expressions(Calls):
         if tensor.kind != values.TENSOR:
             kept = (left.facts | right.facts) & {"forward"}
             return Value(facts=kept | ({"divided"} if operation.has(ast.Div) else set()))
-        facts = (tensor.facts | other.facts) & {"loss", "mean", "divided", "grad", "forward"}
+        facts = (tensor.facts | other.facts) & {"loss", "mean", "divided", "grad", "forward", "mixed-low"}
+        self.derive(node, left, right)
         # A product is one with a weight, or with one over the number of passes.
         if operation.has(ast.Div) and tensor is left or operation.has(ast.Mult):
             facts |= {"divided"}
@@ -166,7 +172,13 @@ class Expressions(Calls):
             facts |= {"guarded"}
         elif "sum" in tensor.facts and is_number:
             facts |= {"sum"}
-        return Value(values.TENSOR, dtype=self.common_dtype(tensor, other), facts=frozenset(facts), origin=node)
+        dtype = self.common_dtype(tensor, other)
+        facts = facts - {"mixed-low"} if dtype else facts
+        if not dtype and values.F32 not in (tensor.dtype, other.dtype) and (tensor.dtype in values.LOW or other.dtype in values.LOW):
+            facts |= {"mixed-low"}
+        region = next((value.parts for value in (tensor, other) if value.has("forward")
+                       and isinstance(value.parts, values.Region)), None)
+        return Value(values.TENSOR, dtype=dtype, facts=frozenset(facts), parts=region, origin=node)
 
     def find_shape(self, node: ast.BinOp, is_left: bool, other: Value) -> set[str]:
         """True if an operation on a tensor squares it."""

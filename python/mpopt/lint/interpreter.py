@@ -38,12 +38,26 @@ class Operation:
     right: Value
     regions: tuple[values.Region, ...]
 
+    @property
+    def in_autocast(self) -> bool:
+        return events.may_autocast(self.regions)
+
     def has(self, *operators: type) -> bool:
         return isinstance(self.node.op, operators)
 
     @property
     def assigns(self) -> bool:
         return isinstance(self.node, ast.AugAssign)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sum:
+    """A sum or mean of what a model gave in an autocast region, outside of it. `is_low`: surely in 16 bits;
+    otherwise another operand may be FP32."""
+
+    node: ast.AST
+    dtype: str
+    is_low: bool
 
 
 @dataclasses.dataclass(eq=False)
@@ -61,6 +75,8 @@ class Program:
     entries: list[Block] = dataclasses.field(default_factory=list)
     # By the text and outcome of a test: the identities of the modules that are named or trained in the branch.
     chosen: dict[tuple[str, bool], set] = dataclasses.field(default_factory=dict)
+    # The sums in 16 bits from which the losses of backward passes come.
+    low_sums: list[Sum] = dataclasses.field(default_factory=list)
     # The names of the functions of the entries; empty for the file.
     entry_names: list[str] = dataclasses.field(default_factory=lambda: [""])
     # By identity: the modules whose parameters are frozen, and those that are trained again.
@@ -177,6 +193,8 @@ class Interpreter(Expressions, Methods, Statements):
         self.tests: tuple[tuple[ast.AST, bool], ...] = ()
         self.entry = 0
         self.no_grad = False
+        # By the identity of a tensor: where it was summed in the 16 bits of a region, outside of it.
+        self.sums: dict[int, Sum] = {}
         # The values that an object was made of, by the object's identity.
         self.holdings: dict[object, tuple[Value, ...]] = {}
         self.statement: ast.AST | None = None
@@ -216,6 +234,32 @@ class Interpreter(Expressions, Methods, Statements):
         event = self.place(kind, node, order=self.recorded, **about)
         self.program.events.setdefault(kind, []).append(event)
         self.block.items.append(event)
+
+    # --- Sums in 16 bits ---
+
+    def derive(self, node: ast.AST, *operands: Value) -> None:
+        """A tensor comes from the sums that its operands come from."""
+        if self.sums:
+            found = [self.sums[id(operand.origin)] for operand in operands if id(operand.origin) in self.sums]
+            if found:
+                self.sums[id(node)] = found[0]
+            else:
+                self.sums.pop(id(node), None)
+
+    def note_sum(self, node: ast.AST, op: str, tensor: Value, dtype: str) -> None:
+        """Notes a reduction of a region's 16-bit result outside of the region."""
+        self.derive(node, tensor)
+        if id(node) in self.sums:
+            return  # The first one decides.
+        if op not in library.REDUCTIONS or not tensor.has("forward") or dtype in ("f32", "f64") or self.in_autocast():
+            return
+        region = tensor.parts
+        if isinstance(region, values.Region) and region.enabled and (tensor.dtype in values.LOW or tensor.has("mixed-low")):
+            self.sums[id(node)] = Sum(node, tensor.dtype or region.dtype, tensor.dtype in values.LOW)
+
+    def in_autocast(self) -> bool:
+        """Whether autocast, or a context that may be it, chooses the types of ops."""
+        return events.may_autocast(self.regions)
 
     # --- Functions ---
 

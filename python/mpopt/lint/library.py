@@ -76,6 +76,10 @@ AUTOCAST_FP32 = set("""exp expm1 log log10 log2 log1p pow rsqrt reciprocal acos 
     multilabel_margin_loss soft_margin_loss cdist pdist""".split())
 AUTOCAST_LOW = set("""matmul mm bmm addmm addbmm baddbmm linear conv1d conv2d conv3d conv_transpose1d
     conv_transpose2d conv_transpose3d einsum chain_matmul multi_dot prelu scaled_dot_product_attention""".split())
+# Modules whose results are in a region's 16 bits.
+PRODUCTS = {f"torch.nn.{name}" for name in ("Linear", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
+                                            "ConvTranspose2d", "ConvTranspose3d")}
+REDUCTIONS = {"sum", "mean", "prod", "norm", "var", "std", "logsumexp", "cumsum"}
 PROBABILITIES = {"sigmoid", "softmax"}
 
 

@@ -43,6 +43,9 @@ class Methods:
     # --- Backward ---
 
     def call_backward(self, node, base: Value, arguments, keywords) -> Value:
+        for value in (base, *arguments[:1]):
+            if (found := self.sums.get(id(value.origin))) is not None and found not in self.program.low_sums:
+                self.program.low_sums.append(found)
         positional = [argument for argument in arguments if argument.constant is None or argument.kind != values.CONSTANT]
         if base.kind == values.MANAGER or positional and base.kind != values.TENSOR:
             self.record(events.MANAGED_BACKWARD, node, subject=positional[0] if positional else NOTHING, callee=base)

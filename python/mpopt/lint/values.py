@@ -43,6 +43,7 @@ MOST_ENTRIES = 256
 MOST_CHOICES = 16
 
 LOW = ("f16", "bf16")
+F32 = "f32"
 NAMES = {"f16": "FP16", "bf16": "BF16", "f32": "FP32", "f64": "FP64"}
 
 

@@ -204,7 +204,7 @@ def loss_in_half(program: Program) -> Iterator[Report]:
                 if isinstance(method, ast.Attribute) and method.attr in ("half", "bfloat16"):
                     change = fixes.rename_method(program.script, event.node, "float")
                 yield Report(event.node, f"the loss is rounded to {NAMES[event.dtype]}", change)
-        elif event.region is None and not event.in_unknown_context and event.arguments:
+        elif not event.in_autocast and event.arguments:
             dtype = event.arguments[0].dtype
             if dtype in LOW and event.callee.kind in (values.NAME, values.MODULE):
                 yield Report(event.node, f"the loss is computed of {NAMES[dtype]} values outside autocast, which "

@@ -42,12 +42,6 @@ def operation(event: Event) -> tuple[str, Value, tuple[Value, ...]]:
     return "", values.NOTHING, ()
 
 
-def in_autocast(event: Event | Operation) -> bool:
-    """Whether autocast, or a context that may be it, chooses the types of ops."""
-    region = events.innermost(event.regions)
-    return events.is_in_unknown_context(event.regions) or region is not None and region.enabled is not False
-
-
 @rule
 def optimizer_epsilon_in_half(program: Program) -> Iterator[Report]:
     for optimizer, module, event in list_trained(program):
@@ -69,7 +63,7 @@ def epsilon_lost_in_half(program: Program) -> Iterator[Report]:
                 yield Report(each.node, f"{other.constant:g} is 0 in FP16: it guards nothing")
     for event in program.calls_of(*EPSILON_DEFAULTS, *CLAMPS, "add", "add_"):
         name, tensor, arguments = operation(event)
-        if tensor.dtype != "f16" or in_autocast(event) and name == "cosine_similarity":
+        if tensor.dtype != "f16" or event.in_autocast and name == "cosine_similarity":
             continue
         guard = None
         if name in EPSILON_DEFAULTS:
@@ -93,7 +87,7 @@ def is_flushed(number) -> bool:
 def softmax_in_half(program: Program) -> Iterator[Report]:
     for event in program.calls_of("softmax", "log_softmax", "logsumexp"):
         name, tensor, _ = operation(event)
-        if name and tensor.dtype in LOW and not in_autocast(event) \
+        if name and tensor.dtype in LOW and not event.in_autocast \
                 and event.keywords.get("dtype", values.NOTHING).dtype not in ("f32", "f64"):
             yield Report(event.node, f"{name} of {NAMES[tensor.dtype]} values outside autocast: give it "
                          "dtype=torch.float32")
@@ -103,13 +97,13 @@ def softmax_in_half(program: Program) -> Iterator[Report]:
 def exp_in_half(program: Program) -> Iterator[Report]:
     for event in program.calls_of(*STEEP):
         name, tensor, _ = operation(event)
-        if name and tensor.dtype == "f16" and not in_autocast(event):
+        if name and tensor.dtype == "f16" and not event.in_autocast:
             yield Report(event.node, f"{name} in FP16 is Inf {STEEP[name]}: .float() first"
                          if not name.startswith("log") else f"{name} in FP16 is -Inf {STEEP[name]}: .float() first")
     for each in program.operations:
         power = each.right.constant
         if each.left.dtype == "f16" and each.left.kind == values.TENSOR and each.has(ast.Pow) and not each.assigns \
-                and not in_autocast(each) and isinstance(power, (int, float)) and power > 2:
+                and not each.in_autocast and isinstance(power, (int, float)) and power > 2:
             yield Report(each.node, f"a power of {power:g} in FP16 is Inf above "
                          f"{LARGEST_FP16 ** (1 / power):.3g}: .float() first")
 

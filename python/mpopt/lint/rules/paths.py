@@ -19,20 +19,26 @@ DECISIVE = {events.BACKWARD, events.MANAGED_BACKWARD, events.UNSCALE}
 def list_paths(program: Program) -> list[tuple[Event, ...]]:
     """The paths through the training steps that the file shows."""
     if program.paths is None:
-        program.paths = []
-        budget = events.Budget()
-        for entry in program.entries:
-            blocks = [entry]
-            while blocks:
-                block = blocks.pop()
-                if not any(event.kind in DECISIVE for event in events.walk(block)):
-                    continue
-                paths = events.list_paths(block, lambda event: event.kind in STEP_EVENTS, budget)
-                program.paths += [path for path in paths if path]
-                if not paths:
-                    # Too many: each outermost loop by itself.
-                    blocks += [loop.body for loop in outermost(block)]
+        program.paths = gather_paths(program, STEP_EVENTS)
     return program.paths
+
+
+def gather_paths(program: Program, kinds: set[str]) -> list[tuple[Event, ...]]:
+    """The events of some kinds on each path through what the file shows of training steps."""
+    found: list[tuple[Event, ...]] = []
+    budget = events.Budget()
+    for entry in program.entries:
+        blocks = [entry]
+        while blocks:
+            block = blocks.pop()
+            if not any(event.kind in DECISIVE for event in events.walk(block)):
+                continue
+            paths = events.list_paths(block, lambda event: event.kind in kinds, budget)
+            found += [path for path in paths if path]
+            if not paths:
+                # Too many: each outermost loop by itself.
+                blocks += [loop.body for loop in outermost(block)]
+    return found
 
 
 def outermost(block: events.Block) -> list[events.Loop]:

@@ -12,14 +12,24 @@ from mpopt.lint.rules import Report, rule
 @rule
 def loss_outside_autocast(program: Program) -> Iterator[Report]:
     for event in program.of_kind(events.LOSS):
-        if event.regions or event.callee.kind not in (values.NAME, values.MODULE) or not event.arguments:
+        if event.in_autocast or not event.arguments:
             continue
         first = event.arguments[0]
         region = first.parts
-        if first.kind == values.TENSOR and first.has("forward") and isinstance(region, values.Region) \
-                and region.enabled is not False and not first.has("softmax") and first.dtype not in ("f32", "f64"):
+        if first.kind != values.TENSOR or not first.has("forward") or not isinstance(region, values.Region) \
+                or region.enabled is False or first.has("softmax") or first.dtype in ("f32", "f64"):
+            continue
+        if event.callee.kind in (values.NAME, values.MODULE):
             yield Report(event.node, "the loss is computed outside the autocast region of the forward pass: "
                          "of 16-bit values, in 16 bits")
+        elif first.dtype in values.LOW:
+            yield Report(event.node, f"the loss gets {values.NAMES[first.dtype]} values outside the autocast region of "
+                         "the forward pass: unless it widens them itself, it is computed in 16 bits", severity="note")
+    for each in program.low_sums:
+        dtype = values.NAMES.get(each.dtype, "16 bits")
+        unless = "" if each.is_low else ", unless the other operand is FP32"
+        yield Report(each.node, f"the loss is summed outside the autocast region of the forward pass, in {dtype}{unless}",
+                     severity="" if each.is_low else "note")
 
 
 @rule

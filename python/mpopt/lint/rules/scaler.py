@@ -10,7 +10,7 @@ from mpopt.lint import events, fixes, values
 from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
-from mpopt.lint.rules.paths import find_next, find_rare_update, is_used, judge_paths, list_paths, takes_scaler
+from mpopt.lint.rules.paths import find_next, find_rare_update, gather_paths, is_used, judge_paths, list_paths, takes_scaler
 
 def scaled_reads(kind: str):
     """Judges events that read gradients: wrong while these are scaled."""
@@ -200,22 +200,19 @@ def choose_fp16(region: values.Region | None) -> values.Choice | None:
 def fp16_without_scaler(program: Program) -> Iterator[Report]:
     if not program.of_kind(events.BACKWARD) or any(word in program.lower for word in MANAGERS):
         return
-    kinds = (events.FORWARD, events.LOSS, events.BACKWARD, events.OPAQUE)
-    if not any(choose_fp16(event.region) for event in program.of_kind(*kinds[:2])):
+    if not any(choose_fp16(event.region) for event in program.of_kind(events.FORWARD, events.LOSS)):
         return
-    reported, budget = set(), events.Budget()
-    for entry in program.entries:
-        for path in events.list_paths(entry, lambda event: event.kind in kinds, budget):
-            region = None
-            for event in path:
-                if event.kind in (events.FORWARD, events.LOSS) and not event.no_grad:
-                    region = event.region
-                elif event.kind == events.BACKWARD and (choice := choose_fp16(region)) and event.scaler is None \
-                        and id(region.node) not in reported:
-                    reported.add(id(region.node))
-                    when = f", {choice.when}" if choice.when else ""
-                    yield Report(region.node, f"autocast to FP16{when}, and no loss scaler in the file: gradients "
-                                 "below 6e-8 become 0")
+    reported = set()
+    for path in gather_paths(program, {events.FORWARD, events.LOSS, events.BACKWARD}):
+        region = None
+        for event in path:
+            if event.kind != events.BACKWARD:
+                region = region if event.no_grad else event.region
+            elif (choice := choose_fp16(region)) and event.scaler is None and id(region.node) not in reported:
+                reported.add(id(region.node))
+                when = f", {choice.when}" if choice.when else ""
+                yield Report(region.node, f"autocast to FP16{when}, and no loss scaler in the file: gradients below "
+                             "6e-8 become 0")
 
 
 # The words before a method's name. A run of word characters is gone through from its start alone.

@@ -44,3 +44,66 @@ def step(model, x, y):
         out = model(x)
     with precision():
         loss = F.mse_loss(out, y)
+# case: a loss module of the file, which sums
+import torch
+from torch import nn
+
+class Dice(nn.Module):
+    def forward(self, p, t):
+        both = (p * t.to(p.dtype)).sum()  # finds warning
+        return 1 - (2 * both + 1) / ((p + t).float().sum() + 1)
+
+model, criterion = nn.Conv2d(3, 1, 1), Dice()
+with torch.autocast("cuda", torch.float16):
+    out = model(x)
+loss = criterion(torch.sigmoid(out), y)
+loss.backward()
+# case: a loss by hand, with targets of an unknown type
+import torch
+model = torch.nn.Linear(4, 4)
+with torch.autocast("cuda", torch.float16):
+    out = model(x)
+loss = (out - y).square().mean()  # finds note
+(loss / 4).backward()
+# case: a loss by hand of the outputs alone
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 4))
+with torch.autocast("cuda", torch.bfloat16):
+    out = model(x)
+loss = out.square().sum(-1)  # finds warning
+loss = loss.float().mean()
+loss.backward()
+# case: under a region that is switched off, and of an entry of the outputs
+import torch
+import torch.nn.functional as F
+
+def train(model, x, y):
+    with torch.autocast("cuda", torch.float16):
+        out = model(x)
+        with torch.autocast("cuda", enabled=False):
+            loss = F.mse_loss(out.pred, y)  # finds warning
+            other = F.mse_loss(out.pred.float(), y)
+    (loss + other).backward()
+# case: a loss of another file, which may widen what it gets
+import torch
+from losses import Dice
+criterion = Dice()
+model = torch.nn.Linear(4, 4)
+with torch.autocast("cuda", torch.float16):
+    out = model(x)
+loss = criterion(out, y)  # finds note
+loss.backward()
+# case: a loss by hand of what is widened, and a metric of what is not
+import torch
+
+class Dice(torch.nn.Module):
+    def forward(self, p, t):
+        p = p.float()
+        return 1 - (p * t).sum() / (p + t).sum()
+
+model, criterion = torch.nn.Linear(4, 4), Dice()
+with torch.autocast("cuda", torch.float16):
+    out = model(x)
+size = out.abs().mean().item()
+loss = criterion(out, y) + out.square().sum(dtype=torch.float32)
+loss.backward()
