@@ -250,4 +250,90 @@ def AutocastNeverEntered : SourceRule<"MP715", "autocast-never-entered", "region
   }];
 }
 
+def OneRegionAroundSteps
+    : SourceRule<"MP716", "one-region-around-steps", "regions"> {
+  let severity = "error";
+  let summary = "one autocast region around a loop of training steps";
+  let what = [{
+    An optimizer steps in a loop inside of an autocast region that is entered outside of
+    the loop, and whose cache is not switched off or emptied.
+  }];
+  let why = [{
+    Autocast keeps the 16-bit copies of FP32 weights until the outermost region ends. In
+    the second pass the copies are those of the first, and so are they in the last: the
+    weights move, and the loss does not.
+  }];
+  let example = [{
+    ```python
+    with torch.autocast("cuda", torch.bfloat16):
+        for x, y in loader:
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+    ```
+  }];
+  let instead = [{
+    A region in each pass, around the forward pass and the loss alone.
+  }];
+}
+
+def FunctionWithoutCustomFwd
+    : SourceRule<"MP718", "function-without-custom-fwd", "regions"> {
+  let severity = "warning";
+  let summary = "an autograd Function with products and no custom_fwd is autocast";
+  let what = [{
+    A subclass of `torch.autograd.Function` is applied in an autocast region, both its
+    passes have matrix products or convolutions, and neither is decorated with
+    `custom_fwd` and `custom_bwd` nor has a region of its own.
+  }];
+  let why = [{
+    The forward pass computes in 16 bits what it saved in FP32, and the backward pass
+    runs outside of the region: a product of a 16-bit gradient and an FP32 tensor
+    raises an error.
+  }];
+  let example = [{
+    ```python
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return x @ w
+        @staticmethod
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            return g @ w.t(), x.t() @ g
+
+    with torch.autocast("cuda"):
+        y = Product.apply(x, w)
+    ```
+  }];
+  let instead = [{
+    `@torch.amp.custom_fwd(device_type="cuda")` on `forward`, and
+    `@torch.amp.custom_bwd(device_type="cuda")` on `backward`.
+  }];
+}
+
+def LinalgInHalf : SourceRule<"MP719", "linalg-in-half", "regions"> {
+  let severity = "error";
+  let summary = "linear algebra on a tensor that is in 16 bits";
+  let what = [{
+    A factorisation, inverse, determinant or eigenvalues of a tensor that is known to
+    be in FP16 or BF16, as what a layer gives in an autocast region is; not in regions
+    of the CPU, which compute them in FP32.
+  }];
+  let why = [{
+    PyTorch has no kernel for them in 16 bits: the run ends with "not implemented for
+    'Half'" in its first step under mixed precision.
+  }];
+  let example = [{
+    ```python
+    with torch.autocast("cuda"):
+        features = model(x)
+    factor = torch.linalg.cholesky(features.t() @ features)
+    ```
+  }];
+  let instead = [{
+    `.float()` before the products that lead to it, which need the digits, too.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_SOURCE_TD

@@ -98,7 +98,7 @@ def SquareSumInHalf : NumberRule<"MP745", "square-sum-in-half"> {
   let summary = "a norm or variance by hand, of squares that are in FP16";
   let what = [{
     `sum` or `mean` of squares (`x ** 2`, `x * x`, `x.pow(2)`) that are known to be in
-    FP16.
+    FP16, as those of the norms of gradients are where the parameters are in FP16.
   }];
   let why = [{
     A square is Inf from 256 on and 0 below 1.7e-4, although the norm is in range.
@@ -228,6 +228,32 @@ def SwallowedStepError : NumberRule<"MP750", "swallowed-step-error"> {
   let instead = [{
     Catch the one error that is meant (`torch.cuda.OutOfMemoryError`), clear the
     gradients, and count how often it happens.
+  }];
+}
+
+def AccumulatorInHalf : NumberRule<"MP751", "accumulator-in-half"> {
+  let severity = "warning";
+  let dtypes = ["f16", "bf16"];
+  let summary = "a running sum of a loop is kept in 16 bits";
+  let what = [{
+    `+=` to a number or a tensor that the file makes as 0 in FP16 or BF16 outside of the
+    loop or method that adds to it, as sums of metrics and losses and counts are; or to
+    a 0 of Python of what is in 16 bits. Of tensors that are no single number, only in
+    loops that train.
+  }];
+  let why = [{
+    From 2048 times what is added on in FP16, and 256 times in BF16, a sum is what it
+    was: the mean over an epoch is too small by what its last batches would have added.
+  }];
+  let example = [{
+    ```python
+    total = torch.zeros((), dtype=torch.bfloat16)
+    for x, y in loader:
+        total += F.mse_loss(model(x), y).detach()
+    ```
+  }];
+  let instead = [{
+    `torch.zeros((), dtype=torch.float32)`, or a number of Python and `loss.item()`.
   }];
 }
 

@@ -128,6 +128,10 @@ class Calls:
         facts = {"forward"} | ({op} & library.PROBABILITIES)
         region = self.region_of_forward()
         dtype = callee.dtype if callee.dtype in values.LOW and not region else ""
+        if not dtype and region is None and arguments and callee.name.startswith("torch.nn.") \
+                and arguments[0].dtype in values.LOW:
+            # Layers give what they get: in another type than their weights' they raise an error.
+            dtype = arguments[0].dtype
         if region is not None and (callee.name in library.PRODUCTS or callee.has("ends-low")):
             dtype = self.low_region()
         return Value(values.TENSOR, dtype=dtype, facts=frozenset(facts), parts=region, origin=node)
@@ -143,6 +147,8 @@ class Calls:
         path = callee.path
         if path in HANDING_ON and arguments:
             return arguments[0]
+        if path == "sum" and arguments and arguments[0].kind == values.TENSOR:
+            return arguments[0].replaced(facts=arguments[0].facts - {"squares"} | {"sum"}, origin=node)
         if path == "filter" and len(arguments) == 2:
             return arguments[1]
         if path in ("getattr", "setattr") and len(arguments) >= 2:
@@ -155,6 +161,8 @@ class Calls:
                 return values.constant(float(arguments[0].constant))
             except (ValueError, OverflowError):
                 return NOTHING
+        if path in ("len", "int", "float"):
+            return values.NUMBER
         if path == "dict":
             return Value(values.MAPPING, parts={key: value for key, value in keywords.items() if key != "**"},
                          origin=node)
@@ -225,8 +233,12 @@ class Calls:
             facts = ["loss"] + ["mean"] * (kept is None or kept.constant == "mean")
             return Value(values.TENSOR, facts=frozenset(facts), dtype=self.loss_dtype(arguments), origin=node)
         if library.FACTORIES.match(name):
-            dtype = keywords.get("dtype", NOTHING).dtype or (first.dtype if last.endswith("_like") else "")
-            return Value(values.TENSOR, dtype=dtype, origin=node)
+            dtype = values.as_dtype(keywords.get("dtype", NOTHING)).dtype or (first.dtype if last.endswith("_like") else "")
+            is_zero = last.startswith("zeros") or last == "tensor" and first.kind == values.CONSTANT and first.constant == 0
+            # `zeros(())` and `zeros(1)` are one number; so is what `tensor` gives for one.
+            is_one = first.kind == values.CONSTANT if last == "tensor" else first.constant == 1 or first.parts == ()
+            facts = ({"zero"} if is_zero else set()) | ({"number"} if is_one and len(arguments) == 1 else set())
+            return Value(values.TENSOR, dtype=dtype, facts=frozenset(facts), origin=node)
         if op := library.op_name(name):
             if op in library.KEEPING or op in library.AUTOCAST_FP32 or op in library.AUTOCAST_LOW:
                 operands = first.parts if first.kind == values.SEQUENCE and first.parts else [first]

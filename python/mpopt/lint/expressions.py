@@ -83,6 +83,8 @@ class Expressions(Calls):
                 return base
             if attribute == "loss":
                 return Value(values.TENSOR, facts=frozenset(["loss", "mean"]), origin=base.origin, path=path)
+            if attribute in ("shape", "ndim"):
+                return values.NUMBER
             if attribute == "dtype":
                 return Value(values.DTYPE, dtype=base.dtype, path=path)
             if base.has("forward") and base.parts is not None and attribute not in TENSOR_ATTRIBUTES:
@@ -155,6 +157,8 @@ class Expressions(Calls):
         other = right if tensor is left else left
         if tensor.kind != values.TENSOR:
             kept = (left.facts | right.facts) & {"forward"}
+            if values.is_number(left) and values.is_number(right):
+                kept |= {"python"}
             return Value(facts=kept | ({"divided"} if operation.has(ast.Div) else set()))
         facts = (tensor.facts | other.facts) & {"loss", "mean", "divided", "grad", "forward", "mixed-low"}
         self.derive(node, left, right)
@@ -192,7 +196,7 @@ class Expressions(Calls):
     def common_dtype(tensor: Value, other: Value) -> str:
         if {tensor.dtype, other.dtype} in ({"f16", "f32"}, {"bf16", "f32"}):
             return "f32"
-        return tensor.dtype if other.kind == values.CONSTANT or other.dtype == tensor.dtype else ""
+        return tensor.dtype if values.is_number(other) or other.dtype == tensor.dtype else ""
 
     @staticmethod
     def fold(operator: ast.operator, left, right) -> Value:
@@ -272,7 +276,7 @@ class Expressions(Calls):
             if isinstance(key, str) and key == "loss":
                 return Value(values.TENSOR, facts=frozenset(["loss", "mean"]), origin=base.origin)
             return base.replaced(facts=base.facts - {"loss"})
-        return Value(facts=base.facts & {"forward"}, path="")
+        return Value(facts=base.facts & {"forward", "python"}, path="")
 
     def choose(self, node: ast.Subscript, parts: dict) -> Value:
         """An entry of a mapping whose key is not known."""

@@ -37,6 +37,8 @@ class Operation:
     left: Value
     right: Value
     regions: tuple[values.Region, ...]
+    loops: tuple[ast.AST, ...] = ()
+    function: ast.AST | None = None
 
     @property
     def in_autocast(self) -> bool:
@@ -77,6 +79,8 @@ class Program:
     chosen: dict[tuple[str, bool], set] = dataclasses.field(default_factory=dict)
     # The sums in 16 bits from which the losses of backward passes come.
     low_sums: list[Sum] = dataclasses.field(default_factory=list)
+    # Steps of optimizers inside of a region that was entered outside of their loop.
+    enclosed: list[tuple[Event, values.Region]] = dataclasses.field(default_factory=list)
     # The names of the functions of the entries; empty for the file.
     entry_names: list[str] = dataclasses.field(default_factory=lambda: [""])
     # By identity: the modules whose parameters are frozen, and those that are trained again.
@@ -193,6 +197,8 @@ class Interpreter(Expressions, Methods, Statements):
         self.tests: tuple[tuple[ast.AST, bool], ...] = ()
         self.entry = 0
         self.no_grad = False
+        # By the identity of a region: the loops around the place where it was entered last.
+        self.entered: dict[int, tuple[ast.AST, ...]] = {}
         # By the identity of a tensor: where it was summed in the 16 bits of a region, outside of it.
         self.sums: dict[int, Sum] = {}
         # The values that an object was made of, by the object's identity.
@@ -225,13 +231,17 @@ class Interpreter(Expressions, Methods, Statements):
                      function=self.frame.function.node if self.frame.function else None, **about)
 
     def note_operation(self, node: ast.BinOp | ast.AugAssign, left: Value, right: Value) -> Operation:
-        operation = Operation(node, left, right, self.regions)
+        operation = Operation(node, left, right, self.regions, self.loops,
+                              self.frame.function.node if self.frame.function else None)
         self.program.operations.append(operation)
         return operation
 
     def record(self, kind: str, node: ast.AST, **about) -> None:
         self.recorded += 1
         event = self.place(kind, node, order=self.recorded, **about)
+        if kind in (events.STEP, events.SCALER_STEP):
+            self.program.enclosed += [(event, region) for region in self.regions[:1] if not region.null
+                                      and len(self.entered.get(id(region), self.loops)) < len(self.loops)]
         self.program.events.setdefault(kind, []).append(event)
         self.block.items.append(event)
 
@@ -271,17 +281,18 @@ class Interpreter(Expressions, Methods, Statements):
         if any(decorator.endswith("staticmethod") for decorator in function.decorators):
             arguments = [argument for argument in arguments
                          if argument.kind not in (values.INSTANCE, values.MODULE) or argument.parts is not function.owner]
-        return self.enter(function, arguments, keywords)
+        return self.enter(function, arguments, keywords, is_called=True)
 
-    def enter(self, function: Function, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    def enter(self, function: Function, arguments: list[Value], keywords: dict[str, Value], is_called=False) -> Value:
         outer = (self.scope, self.block, self.frame, self.statement, self.owner, self.regions, self.no_grad)
         self.scope, self.block = Scope(function.scope), Block(is_call=True)
         self.frame, self.owner = Frame(function, len(self.regions)), None
         self.regions += function.regions
+        self.entered.update((id(region), self.loops) for region in function.regions)
         self.no_grad = self.no_grad or any(decorator in library.NO_GRAD for decorator in function.decorators)
         self.active.append(function)
         try:
-            self.bind(function, arguments, keywords)
+            self.bind(function, arguments, keywords, is_called)
             if isinstance(function.node, ast.Lambda):
                 self.frame.returns.append(self.evaluate(function.node.body))
             else:
@@ -297,7 +308,7 @@ class Interpreter(Expressions, Methods, Statements):
             return regions[0] if len(regions) == 1 else Value(values.SEQUENCE, name="contexts", parts=tuple(regions))
         return values.join(frame.returns) if frame.returns else NOTHING
 
-    def bind(self, function: Function, arguments: list[Value], keywords: dict[str, Value]) -> None:
+    def bind(self, function: Function, arguments: list[Value], keywords: dict[str, Value], is_called: bool) -> None:
         syntax = function.node.args
         count = len(syntax.posonlyargs) + len(syntax.args)
         self.steps += len(function.parameters)
@@ -307,7 +318,7 @@ class Interpreter(Expressions, Methods, Statements):
             if value is None and index < len(arguments) and index < count:
                 value = arguments[index]
             if value is None and default is not None and self.active.count(function) == 1:
-                value = self.default(function, default)
+                value = self.default(function, default, is_called)
             if value is None or value.kind == values.UNKNOWN and not value.facts and not value.path and not value.name:
                 # Known by its name, and another object than what other functions call so.
                 value = Value(path=name, origin=parameter)
@@ -316,15 +327,16 @@ class Interpreter(Expressions, Methods, Statements):
             if star is not None:
                 self.scope.put(star.arg, NOTHING)
 
-    def default(self, function: Function, default: ast.expr) -> Value | None:
-        """The default of a parameter that is not given. One that is only a constant is
-        no answer: a caller outside the file may give another."""
+    def default(self, function: Function, default: ast.expr, is_called: bool) -> Value | None:
+        """The default of a parameter that is not given. A constant is no answer: a caller outside the file may
+        give another; a number is one in a call that the file has, and no option of the script."""
         scope, self.scope = self.scope, function.scope
         try:
             value = self.evaluate(default)
         finally:
             self.scope = scope
-        return value if value.kind in (values.DTYPE, values.NAME, values.FUNCTION, values.CLASS) else None
+        is_number = is_called and isinstance(value.constant, float)
+        return value if is_number or value.kind in (values.DTYPE, values.NAME, values.FUNCTION, values.CLASS) else None
 
     # --- The whole file ---
 

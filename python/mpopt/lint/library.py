@@ -18,6 +18,7 @@ AUTOCASTS = {
     "torch.cuda.amp.autocast": ("cuda", None, 1, 0),
     "torch.cpu.amp.autocast": ("cpu", None, 1, 0),
 }
+CACHE_AT = {"torch.amp.autocast": 3, "torch.cuda.amp.autocast": 2, "torch.cpu.amp.autocast": 2}
 DEVICE_DTYPES = {"cuda": "f16", "cpu": "bf16", "xpu": "f16", "npu": "f16", "mps": "f16"}
 SCALERS = {"torch.amp.GradScaler": 5, "torch.cuda.amp.GradScaler": 4, "torch.cpu.amp.GradScaler": 4,
            "torch.distributed.fsdp.ShardedGradScaler": 5}  # The position of `enabled`.
@@ -79,6 +80,11 @@ AUTOCAST_LOW = set("""matmul mm bmm addmm addbmm baddbmm linear conv1d conv2d co
 # Modules whose results are in a region's 16 bits.
 PRODUCTS = {f"torch.nn.{name}" for name in ("Linear", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
                                             "ConvTranspose2d", "ConvTranspose3d")}
+# Functions of linear algebra that have no kernel for 16 bits. On the CPU autocast computes them in FP32.
+FACTORISATIONS = {f"torch.linalg.{name}" for name in """cholesky cholesky_ex inv inv_ex eigh eig eigvals eigvalsh svd svdvals
+    qr solve solve_ex det slogdet pinv lstsq matrix_rank lu lu_factor lu_factor_ex ldl_factor cond tensorinv
+    tensorsolve""".split()} | {f"torch.{name}" for name in
+                               "cholesky inverse svd qr det logdet slogdet pinverse symeig".split()}
 REDUCTIONS = {"sum", "mean", "prod", "norm", "var", "std", "logsumexp", "cumsum"}
 PROBABILITIES = {"sigmoid", "softmax"}
 
@@ -113,7 +119,8 @@ def make_region(name: str, arguments: list[Value], keywords: dict[str, Value], n
     given = values.NOTHING if dtype is None else values.as_dtype(dtype)
     known = DEVICE_DTYPES.get(device, "") if dtype is None or given.kind == values.CONSTANT else given.dtype
     choices = values.list_choices(given) if not known else ()
-    region = Region(known, device, known_bool(get(enabled_at, "enabled"), True), node=node, choices=choices)
+    region = Region(known, device, known_bool(get(enabled_at, "enabled"), True), node=node, choices=choices,
+                    caches=known_bool(get(CACHE_AT.get(name), "cache_enabled"), True) is not False)
     return Value(values.REGION, name=name, dtype=known, parts=region, origin=node)
 
 

@@ -156,7 +156,9 @@ class Methods:
             return base.replaced(dtype=dtype, origin=base.origin)
         if method == "type_as" and arguments:
             return base.replaced(dtype=arguments[0].dtype)
-        if method in ("item", "tolist", "numpy", "size", "dim", "numel", "data_ptr", "all", "any"):
+        if method in ("item", "size", "dim", "numel"):
+            return values.NUMBER
+        if method in ("tolist", "numpy", "data_ptr", "all", "any"):
             return NOTHING
         if method in library.KEEPING or method in library.AUTOCAST_FP32 or method in library.AUTOCAST_LOW:
             return self.tensor_op(node, method, base, arguments, keywords)

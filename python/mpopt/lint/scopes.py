@@ -35,6 +35,9 @@ class Function:
     def name(self) -> str:
         return getattr(self.node, "name", "<lambda>")
 
+    def decorators_have(self, *words: str) -> bool:
+        return any(word in decorator for decorator in self.decorators for word in words)
+
     @functools.cached_property
     def parameters(self) -> list[tuple[ast.arg, ast.expr | None]]:
         return list_parameters(self.node.args)

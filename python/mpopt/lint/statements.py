@@ -279,6 +279,7 @@ class Statements:
             self.no_grad = self.no_grad or value.name in library.NO_GRAD
             if value.kind == values.REGION:
                 self.regions += (value.parts,)
+                self.entered[id(value.parts)] = self.loops
                 self.record(events.CONTEXT, item.context_expr, subject=value)
             elif value.kind == values.SEQUENCE and value.name == "contexts":
                 self.regions += tuple(part.parts for part in value.parts)

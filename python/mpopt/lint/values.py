@@ -88,6 +88,12 @@ class Value:
 
 
 NOTHING = Value()
+# A number of Python that is not known. It leaves the dtype of a tensor as it is.
+NUMBER = Value(facts=frozenset(["python"]))
+
+
+def is_number(value: Value) -> bool:
+    return value.kind == CONSTANT or value.kind == UNKNOWN and value.has("python")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +115,8 @@ class Region:
     enabled: bool | None = True
     null: bool = False
     node: Any = None
+    # Whether casts of weights are kept until the outermost region ends.
+    caches: bool = True
     # The types that conditions choose from, where it is not one.
     choices: tuple[Choice, ...] = ()
 

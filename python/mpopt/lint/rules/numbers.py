@@ -89,7 +89,8 @@ def softmax_in_half(program: Program) -> Iterator[Report]:
         name, tensor, _ = operation(event)
         if name and tensor.dtype in LOW and not event.in_autocast \
                 and event.keywords.get("dtype", values.NOTHING).dtype not in ("f32", "f64"):
-            yield Report(event.node, f"{name} of {NAMES[tensor.dtype]} values outside autocast: give it "
+            # In a model that is in 16 bits as a whole, it is one op of many.
+            yield Report(event.node, severity="note" if tensor.has("forward") else "", message=f"{name} of {NAMES[tensor.dtype]} values outside autocast: give it "
                          "dtype=torch.float32")
 
 
@@ -97,7 +98,8 @@ def softmax_in_half(program: Program) -> Iterator[Report]:
 def exp_in_half(program: Program) -> Iterator[Report]:
     for event in program.calls_of(*STEEP):
         name, tensor, _ = operation(event)
-        if name and tensor.dtype == "f16" and not event.in_autocast:
+        if name and tensor.dtype == "f16" and not event.in_autocast \
+                and not (name.startswith("log") and tensor.has("guarded")):
             yield Report(event.node, f"{name} in FP16 is Inf {STEEP[name]}: .float() first"
                          if not name.startswith("log") else f"{name} in FP16 is -Inf {STEEP[name]}: .float() first")
     for each in program.operations:
@@ -115,6 +117,10 @@ def square_sum_in_half(program: Program) -> Iterator[Report]:
         if name and tensor.has("squares") and tensor.dtype == "f16" \
                 and event.keywords.get("dtype", values.NOTHING).dtype not in ("f32", "f64"):
             yield Report(event.node, "squares in FP16 are Inf above 256 and 0 below 1.7e-4: .float() before squaring")
+        elif event.callee.kind == values.UNKNOWN and event.callee.path == "sum" and event.arguments \
+                and event.arguments[0].has("squares") and event.arguments[0].dtype == "f16":
+            yield Report(event.node, "squares in FP16 are Inf above 256 and 0 below 1.7e-4, those of norms too: .float() "
+                         "before squaring")
 
 
 @rule
@@ -195,6 +201,38 @@ def nan_replaced(program: Program) -> Iterator[Report]:
                 yield Report(event.node, f"NaN and Inf in {word} become numbers here, and nothing says where they "
                              "came from")
                 break
+
+
+# Adding to a number from this many times what is added on changes nothing: 2 to the digits of the type.
+LAST_ADDED = {"f16": 2 ** 11, "bf16": 2 ** 8}
+TRAINING = (events.BACKWARD, events.MANAGED_BACKWARD, events.STEP, events.SCALER_STEP, events.LOSS)
+
+
+@rule
+def accumulator_in_half(program: Program) -> Iterator[Report]:
+    training = {loop for event in program.of_kind(*TRAINING) for loop in event.loops}
+    reported = set()
+    for each in program.operations:
+        if not each.assigns or not each.has(ast.Add) or id(each.node) in reported:
+            continue
+        left, right = each.left, each.right
+        if left.kind == values.TENSOR and left.dtype in LOW and left.has("zero"):
+            is_meant = left.has("number") or bool(training.intersection(each.loops))
+            dtype = left.dtype if is_meant and is_made_before(left.origin, each) else ""
+        else:
+            # A number that a tensor is added to becomes such a tensor.
+            is_sum = left.constant == 0 and right.kind == values.TENSOR and bool(training.intersection(each.loops))
+            dtype = right.dtype if is_sum and right.dtype in LOW else ""
+        if dtype:
+            reported.add(id(each.node))
+            yield Report(each.node, f"a running sum in {NAMES[dtype]}: from {LAST_ADDED[dtype]} times what is added on it "
+                         "does not change any more: sum in FP32")
+
+
+def is_made_before(origin: ast.AST | None, each: Operation) -> bool:
+    """Whether a value is made outside of the loop, or of the function, in which it is added to."""
+    place = each.loops[-1] if each.loops else each.function
+    return origin is not None and place is not None and not place.lineno <= origin.lineno <= place.end_lineno
 
 
 BROAD = {"Exception", "BaseException", "builtins.Exception"}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from mpopt.lint import events, fixes, values
+from mpopt.lint import events, fixes, library, values
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
 
@@ -70,3 +71,64 @@ def bce_in_autocast(program: Program) -> Iterator[Report]:
                 and region is not None and region.enabled is not False and region.device != "cpu":
             yield Report(event.node, "binary cross-entropy of probabilities, which PyTorch refuses under autocast on "
                          "a GPU: use the form with logits")
+
+
+@rule
+def one_region_around_steps(program: Program) -> Iterator[Report]:
+    if "clear_autocast_cache" in program.text:
+        return
+    reported = set()
+    for step, region in program.enclosed:
+        if region.enabled is not False and region.caches and id(region.node) not in reported:
+            reported.add(id(region.node))
+            yield Report(region.node, f"one region around the steps of a loop: the casts of the weights that it keeps are "
+                         f"those of the first step, and the updates of line {step.node.lineno} are not seen in it")
+
+
+# Methods and functions that autocast runs in 16 bits, by their last name.
+PRODUCTS = library.AUTOCAST_LOW | {"conv1d", "conv2d", "conv3d"}
+
+
+def has_products(function) -> bool:
+    """Whether a function has matrix products or convolutions."""
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            return True
+        if isinstance(node, ast.Call) and (getattr(node.func, "attr", "") or getattr(node.func, "id", "")) in PRODUCTS:
+            return True
+    return False
+
+
+@rule
+def function_without_custom_fwd(program: Program) -> Iterator[Report]:
+    reported = set()
+    for event in program.calls_of("apply"):
+        made = event.callee.parts if event.callee.kind == values.METHOD else values.NOTHING
+        region = event.region
+        if made.kind != values.CLASS or region is None or region.enabled is False \
+                or "torch.autograd.Function" not in made.parts.library_bases or id(made.parts) in reported:
+            continue
+        passes = [made.parts.find_method(name) for name in ("forward", "backward")]
+        if all(each is not None and has_products(each) and not each.decorators_have("custom_", "autocast")
+               and "autocast" not in program.script.code(each.node) for each in passes):
+            reported.add(id(made.parts))
+            yield Report(passes[0].node, f"{made.name} is applied in an autocast region, and its backward pass runs "
+                         "outside: products of 16-bit gradients and FP32 tensors raise an error. "
+                         "torch.amp.custom_fwd and custom_bwd")
+
+
+@rule
+def linalg_in_half(program: Program) -> Iterator[Report]:
+    names = {name.rpartition(".")[2] for name in library.FACTORISATIONS}
+    for event in program.calls_of(*names):
+        if event.callee.kind == values.METHOD:
+            tensor, is_known = event.callee.parts, f"torch.{event.callee.name}" in library.FACTORISATIONS
+        else:
+            tensor = event.argument(0, "input") or event.argument(0, "A") or values.NOTHING
+            is_known = event.callee.name in library.FACTORISATIONS
+        region = event.region
+        is_widened = event.in_autocast and (region is None or region.device in ("", "cpu"))
+        if is_known and tensor.kind == values.TENSOR and tensor.dtype in values.LOW and not is_widened:
+            name = event.callee.name.rpartition(".")[2]
+            yield Report(event.node, f"{name} has no kernel for {values.NAMES[tensor.dtype]}, in which this tensor is: "
+                         ".float() first")

@@ -22,3 +22,23 @@ def normalise(x, y):
     b = y.bfloat16() + 1e-8
     c = F.normalize(x.float(), dim=-1)
     return a + b + c + (y + 1e-8)
+# case: the default of a helper's argument, in a network in FP16
+import torch
+from torch import nn
+
+def log(t, eps=1e-20):
+    return t.clamp(min=eps).log()  # finds error
+
+def safe_log(t, eps=1e-5):
+    return t.clamp(min=eps).log()
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+
+    def forward(self, x):
+        p = self.body(x).softmax(-1)
+        return (p * log(p) + p * safe_log(p)).sum()
+
+Net().half()(torch.randn(4, 4).half())

@@ -17,3 +17,7 @@ import torch
 
 def scale(x):
     return x.bfloat16().exp()
+# case: of what is bounded
+import torch
+h = x.half()
+y = h.clamp(min=1e-4).log()

@@ -21,3 +21,7 @@ def attend(scores):
     scores = scores.half()
     with torch.autocast("cuda"):
         return scores.softmax(-1)
+# case: a network that is in FP16 as a whole
+import torch
+model = torch.nn.Linear(4, 4).half()
+p = model(x.half()).softmax(-1)  # finds note
