@@ -10,7 +10,7 @@ import os
 from mpopt import _console, _input_files, _output_files
 from mpopt._command import Error
 from mpopt._version import __version__
-from mpopt.lint import fixes, formats, linter, source, table
+from mpopt.lint import fixes, formats, linter, project, source, table
 
 SEVERITIES = ("note", "warning", "error")
 # Files of a folder that name none of these are no training scripts, and not parsed.
@@ -104,12 +104,13 @@ class Linted:
     error: str = ""
 
 
-def lint_file(path: str, selected: set[str], fix: str) -> Linted:
-    """`fix`: `fix`, `diff` or nothing."""
+def lint_file(path: str, selected: set[str], fix: str, roots: tuple[str, ...] = ()) -> Linted:
+    """`fix`: `fix`, `diff` or nothing; `roots`: folders that are one program. Files that are changed are each
+    judged by themselves."""
     try:
         text = source.read(path)
         fixed = linter.fix_text(text, path, selected)[0] if fix else text
-        found = linter.lint_text(fixed if fix == "fix" else text, path, selected)
+        found = linter.lint_text(fixed if fix == "fix" else text, path, selected, None if fix else project.load(roots))
     except source.SourceError as error:
         return Linted([], error=str(error))
     except Exception as error:  # noqa: BLE001: the other files are judged all the same.
@@ -118,26 +119,26 @@ def lint_file(path: str, selected: set[str], fix: str) -> Linted:
     return Linted([dataclasses.replace(finding, change=None) for finding in found], text, fixed)
 
 
-def lint_files(files: list[str], selected: set[str], fix: str, jobs: int):
+def lint_files(files: list[str], selected: set[str], fix: str, jobs: int, roots: tuple[str, ...]):
     """`lint_file` of each, in order. A process that dies takes one file with it."""
     jobs = min(jobs or os.cpu_count() or 1, len(files))
     if jobs <= 1 or len(files) < FEW_FILES:
         for path in files:
-            yield path, lint_file(path, selected, fix)
+            yield path, lint_file(path, selected, fix, roots)
         return
     with concurrent.futures.ProcessPoolExecutor(jobs) as pool:
-        futures = [(path, pool.submit(lint_file, path, selected, fix)) for path in files]
+        futures = [(path, pool.submit(lint_file, path, selected, fix, roots)) for path in files]
         for path, future in futures:
             try:
                 yield path, future.result()
             except concurrent.futures.process.BrokenProcessPool:
-                yield path, lint_alone(path, selected, fix)
+                yield path, lint_alone(path, selected, fix, roots)
 
 
-def lint_alone(path: str, selected: set[str], fix: str) -> Linted:
+def lint_alone(path: str, selected: set[str], fix: str, roots: tuple[str, ...]) -> Linted:
     try:
         with concurrent.futures.ProcessPoolExecutor(1) as pool:
-            return pool.submit(lint_file, path, selected, fix).result()
+            return pool.submit(lint_file, path, selected, fix, roots).result()
     except concurrent.futures.process.BrokenProcessPool:
         return Linted([], error="the parser cannot read it")
 
@@ -172,6 +173,17 @@ def get_status(findings: list, fail_on: str) -> int:
     return int(any(SEVERITIES.index(finding.severity) >= least for finding in findings))
 
 
+def merge(findings: list, files: list[str]) -> list:
+    """The findings by file and line, each once: that of a file may come from those that import it, too."""
+    order = {path: number for number, path in enumerate(files)}
+    unique = {}
+    for finding in findings:
+        key = order.get(finding.file, len(order)), finding.file, finding.line, finding.column, finding.rule
+        if key not in unique or SEVERITIES.index(unique[key].severity) < SEVERITIES.index(finding.severity):
+            unique[key] = finding
+    return [unique[key] for key in sorted(unique)]
+
+
 def run(options) -> int:
     if options.list_rules:
         _output_files.write(options.output, list_rules())
@@ -182,7 +194,8 @@ def run(options) -> int:
     _output_files.check([("-o", options.output)], [("the script", path) for path in files])
     findings, diff, read = [], "", 0
     fix = "fix" if options.fix else "diff" if options.diff else ""
-    for path, linted in lint_files(files, selected, fix, options.jobs):
+    roots = tuple(path for path in options.paths if path != "-" and os.path.isdir(path))
+    for path, linted in lint_files(files, selected, fix, options.jobs, roots):
         if linted.error:
             errors.append((path, linted.error))
             continue
@@ -192,7 +205,7 @@ def run(options) -> int:
             _output_files.write(path, linted.fixed)
         elif linted.fixed != linted.text:
             diff += fixes.make_diff(path, linted.text, linted.fixed)
-    report = formats.Report(findings, read, errors)
+    report = formats.Report(merge(findings, files), read, errors)
     _output_files.write(options.output, diff if options.diff else formats.WRITERS[options.format](report))
     for path, error in errors:
         _console.print_error("mpopt", f"{path}: {error}")

@@ -6,6 +6,7 @@ import ast
 
 from mpopt.lint import events, library, names, values
 from mpopt.lint.calls import Calls
+from mpopt.lint.project import Reference
 from mpopt.lint.scopes import Class, Function, Scope
 from mpopt.lint.values import NOTHING, Value
 
@@ -37,7 +38,9 @@ class Expressions(Calls):
 
     def evaluate_Name(self, node: ast.Name) -> Value:
         found = self.scope.get(node.id)
-        return Value(path=node.id) if found is None else found
+        if found is None:
+            return Value(path=node.id)
+        return found if self.project is None else self.resolve(found)
 
     def evaluate_Attribute(self, node: ast.Attribute) -> Value:
         """The value of a chain, `a.b.c`, from its start, since its longest part that is a variable decides."""
@@ -62,6 +65,9 @@ class Expressions(Calls):
         """The attribute of a value that is no variable."""
         attribute = node.attr
         if base.kind == values.NAME:
+            if isinstance(base.parts, Reference) and not base.parts.name:
+                found = self.project.find_member(base.parts, attribute)
+                return self.resolve(Value(values.NAME, name=f"{base.name}.{attribute}", parts=found))
             return self.make_name(f"{base.name}.{attribute}")
         if attribute == "grad" and base.kind in (values.UNKNOWN, values.TENSOR, values.PARAMETERS):
             # A gradient has the dtype of its parameter.
@@ -289,7 +295,7 @@ class Expressions(Calls):
     # --- Functions, comprehensions and the like ---
 
     def evaluate_Lambda(self, node: ast.Lambda) -> Value:
-        return Value(values.FUNCTION, parts=Function(node, self.scope), origin=node)
+        return Value(values.FUNCTION, parts=Function(node, self.scope, self.script), origin=node)
 
     def evaluate_Await(self, node: ast.Await) -> Value:
         return self.evaluate(node.value)

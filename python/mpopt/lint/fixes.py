@@ -6,7 +6,9 @@ import ast
 import bisect
 import dataclasses
 import difflib
+import functools
 import re
+from collections.abc import Callable
 
 from mpopt.lint.script import Script
 
@@ -51,10 +53,22 @@ def make_diff(path: str, before: str, after: str) -> str:
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 
+def of_own_text(make: Callable) -> Callable:
+    """A change is one of the file that is judged: there is none for a node of another file of the project."""
+    @functools.wraps(make)
+    def checked(judged, *about):
+        script = getattr(judged, "script", judged)
+        nodes = [part for each in about for part in (each, getattr(each, "node", None), getattr(each, "statement", None))
+                 if isinstance(part, ast.AST)]
+        return make(judged, *about) if all(script.owner(node) is script for node in nodes) else None
+    return checked
+
+
 def replace(script: Script, node: ast.AST, code: str) -> Edit:
     return *script.span(node), code
 
 
+@of_own_text
 def replace_expression(script: Script, node: ast.AST, code: str) -> Change:
     return Change(code, (replace(script, node, code),))
 
@@ -76,6 +90,7 @@ def _newline(script: Script) -> str:
     return "\r\n" if script.text[:first].endswith("\r\n") else "\n"
 
 
+@of_own_text
 def insert_before(script: Script, statement: ast.AST | None, code: str) -> Change | None:
     indent = _indent(script, statement)
     if indent is None:
@@ -84,6 +99,7 @@ def insert_before(script: Script, statement: ast.AST | None, code: str) -> Chang
     return Change(f"insert {code}", ((at, at, code + _newline(script) + indent),))
 
 
+@of_own_text
 def insert_after(script: Script, statement: ast.AST | None, code: str) -> Change | None:
     indent = _indent(script, statement)
     if indent is None:
@@ -93,6 +109,7 @@ def insert_after(script: Script, statement: ast.AST | None, code: str) -> Change
     return Change(f"insert {code}", ((rest.end(), rest.end(), _newline(script) + indent + code),)) if rest else None
 
 
+@of_own_text
 def remove_statement(script: Script, statement: ast.AST | None, node: ast.AST) -> Change | None:
     """Takes away a statement that is a call and nothing else, with its line; a comment behind it stays."""
     if not isinstance(statement, ast.Expr) or statement.value is not node or _indent(script, statement) is None:
@@ -105,6 +122,7 @@ def remove_statement(script: Script, statement: ast.AST | None, node: ast.AST) -
     return Change(f"remove {script.code(statement)}", (edit,))
 
 
+@of_own_text
 def assign(script: Script, statement: ast.AST, code: str) -> Change | None:
     if not isinstance(statement, ast.Assign):
         return None
@@ -114,6 +132,7 @@ def assign(script: Script, statement: ast.AST, code: str) -> Change | None:
 # --- The training step ---
 
 
+@of_own_text
 def rename_method(script: Script, call: ast.Call, name: str) -> Change | None:
     """`x.half()` becomes `x.float()`."""
     end = script.span(call.func)[1]
@@ -123,6 +142,7 @@ def rename_method(script: Script, call: ast.Call, name: str) -> Change | None:
     return Change(f".{name}()", ((start, end, name),))
 
 
+@of_own_text
 def scale_loss(script: Script, backward, step) -> Change | None:
     """`loss.backward()` becomes `scaler.scale(loss).backward()`."""
     call = backward.node
@@ -147,6 +167,7 @@ def _may_move(script: Script, statement: ast.stmt) -> bool:
                     for node in ast.walk(statement))
 
 
+@of_own_text
 def move_out_of_with(program, region, event) -> Change | None:
     """Moves backward(), and what follows it, behind the `with` of the region, where all
     of that is about gradients and the optimizer."""
@@ -179,6 +200,7 @@ def _find_with(tree: ast.Module, entered: set[int], statement) -> tuple[ast.With
     return None
 
 
+@of_own_text
 def managed_backward(script: Script, call: ast.AST, manager: str) -> Change | None:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.args or call.keywords:
         return None
@@ -186,6 +208,7 @@ def managed_backward(script: Script, call: ast.AST, manager: str) -> Change | No
                   (replace(script, call, f"{manager}.backward({script.code(call.func.value)})"),))
 
 
+@of_own_text
 def managed_clip(script: Script, call: ast.AST, manager: str) -> Change | None:
     name = _last_name(call.func) if isinstance(call, ast.Call) else ""
     if not name.startswith("clip_grad_"):
@@ -193,6 +216,7 @@ def managed_clip(script: Script, call: ast.AST, manager: str) -> Change | None:
     return Change(f"{manager}.{name}", (replace(script, call.func, f"{manager}.{name}"),))
 
 
+@of_own_text
 def mask_of_finfo(script: Script, call: ast.AST) -> Change | None:
     """`x.masked_fill(mask, -1e9)` takes the least number of x's type."""
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) \
@@ -235,6 +259,7 @@ def _insert_device(script: Script, call: ast.Call, device: str) -> Edit | None:
     return opening.end(), opening.end(), new
 
 
+@of_own_text
 def modern_call(script: Script, call: ast.AST, device: str, short: str, path: str) -> Change | None:
     """`torch.cuda.amp.autocast(...)` becomes `torch.amp.autocast("cuda", ...)`."""
     if not _can_take_device(call, short) or not re.fullmatch(r"torch\.(cuda|cpu)\.amp\.\w+", path):
@@ -272,6 +297,7 @@ def _find_calls(tree: ast.Module, names: set[str]) -> list[ast.Call] | None:
     return calls if uses == len(calls) and imports == 1 else None
 
 
+@of_own_text
 def modern_import(program, node: ast.AST) -> Change | None:
     """`from torch.cuda.amp import autocast` becomes one from torch.amp, and all calls get
     the device, if calls are all that the file makes of the names."""

@@ -18,6 +18,7 @@ from mpopt.lint import events, library, values
 from mpopt.lint.events import Block, Event
 from mpopt.lint.expressions import Expressions
 from mpopt.lint.methods import Methods
+from mpopt.lint.project import Project, Reference
 from mpopt.lint.scopes import Class, Function, Scope
 from mpopt.lint.script import Script
 from mpopt.lint.statements import Statements
@@ -95,11 +96,13 @@ class Program:
     try_bodies: dict[int, Block] = dataclasses.field(default_factory=dict)
     functions: list[Function] = dataclasses.field(default_factory=list)
     classes: list[Class] = dataclasses.field(default_factory=list)
-    modules: frozenset[str] = frozenset()
+    # Other files of the project that the script uses.
+    others: list[Script] = dataclasses.field(default_factory=list)
 
-    @property
+    @functools.cached_property
     def text(self) -> str:
-        return self.script.text
+        """That of the other files, too: what they mention, the program does."""
+        return "\n".join([self.script.text, *(script.text for script in self.others)])
 
     @functools.cached_property
     def casts(self) -> dict[object, list[Event]]:
@@ -146,10 +149,6 @@ class Program:
         """The text in small letters: a search that ignores case takes 30 times as long."""
         return self.text.lower()
 
-    def is_module(self, path: str) -> bool:
-        """Whether the script uses what has this path as a module."""
-        return path in self.modules
-
     def of_kind(self, *kinds: str) -> list[Event]:
         if len(kinds) == 1:
             return self.events.get(kinds[0], [])
@@ -166,30 +165,15 @@ class Frame:
     yields: list[list] = dataclasses.field(default_factory=list)
 
 
-MODULE_USE = re.compile(r"\.(?:parameters|named_parameters|state_dict|load_state_dict|train|eval|modules)\(")
-OTHER_USE = re.compile(r"\.(?:step|zero_grad|unscale_|param_groups)\b")
-# The text before such a use, read backwards.
-PATH = re.compile(r"[\w.]*[A-Za-z_]")
-LONGEST_PATH = 300
-
-
-def find_uses(use: re.Pattern, text: str) -> frozenset[str]:
-    """The paths that stand before a use."""
-    found = set()
-    for match in use.finditer(text):
-        end = match.start()
-        if path := PATH.match(text[max(end - LONGEST_PATH, 0):end][::-1]):
-            found.add(path[0][::-1])
-    return frozenset(found)
-
-
 class Interpreter(Expressions, Methods, Statements):
     """See the head of this file; its parts are in expressions.py (with calls.py),
     methods.py and statements.py."""
 
-    def __init__(self, script: Script):
+    def __init__(self, script: Script, project: Project | None = None):
         self.program = Program(script)
-        self.program.modules = find_uses(MODULE_USE, script.text) - find_uses(OTHER_USE, script.text)
+        self.script, self.project = script, project
+        # By path: the variables of the files of the project that are used; None while one is gone through.
+        self.imported: dict[str, Scope | None] = {}
         self.scope = Scope()
         self.block = Block()
         self.regions: tuple[values.Region, ...] = ()
@@ -245,6 +229,44 @@ class Interpreter(Expressions, Methods, Statements):
         self.program.events.setdefault(kind, []).append(event)
         self.block.items.append(event)
 
+    # --- Other files of the project ---
+
+    def resolve(self, value: Value) -> Value:
+        """What an imported name is, where the project has its file; else the name."""
+        met = set()
+        while value.kind == values.NAME and isinstance(value.parts, Reference) and value.parts.name:
+            if value.parts in met:
+                break
+            met.add(value.parts)
+            scope = self.load(value.parts.path)
+            found = scope.get(value.parts.name) if scope is not None else None
+            if found is None:
+                break
+            value = found
+        return value
+
+    def load(self, path: str) -> Scope | None:
+        """The variables of a file of the project after its statements; nothing that happens in them is judged."""
+        if path in self.imported:
+            return self.imported[path]
+        script = self.project.read(path) if self.steps <= self.most_steps else None
+        self.imported[path] = None
+        if script is None:
+            return None
+        self.program.others.append(script)
+        outer = self.program, self.block, self.scope, self.script
+        state = self.regions, self.loops, self.tests, self.no_grad, self.statement, self.owner, self.owner_scope, self.frame
+        self.program, self.block, self.scope, self.script = Program(script), Block(), Scope(), script
+        self.regions, self.loops, self.tests, self.no_grad, self.owner, self.frame = (), (), (), False, None, Frame(None, 0)
+        try:
+            self.run_suite(script.tree.body)
+            self.imported[path] = self.scope
+        finally:
+            self.program, self.block, self.scope, self.script = outer
+            (self.regions, self.loops, self.tests, self.no_grad, self.statement, self.owner, self.owner_scope,
+             self.frame) = state
+        return self.imported[path]
+
     # --- Sums in 16 bits ---
 
     def derive(self, node: ast.AST, *operands: Value) -> None:
@@ -284,7 +306,8 @@ class Interpreter(Expressions, Methods, Statements):
         return self.enter(function, arguments, keywords, is_called=True)
 
     def enter(self, function: Function, arguments: list[Value], keywords: dict[str, Value], is_called=False) -> Value:
-        outer = (self.scope, self.block, self.frame, self.statement, self.owner, self.regions, self.no_grad)
+        outer = (self.scope, self.block, self.frame, self.statement, self.owner, self.regions, self.no_grad, self.script)
+        self.script = function.script
         self.scope, self.block = Scope(function.scope), Block(is_call=True)
         self.frame, self.owner = Frame(function, len(self.regions)), None
         self.regions += function.regions
@@ -300,7 +323,8 @@ class Interpreter(Expressions, Methods, Statements):
         finally:
             self.active.pop()
             block, frame = self.block, self.frame
-            (self.scope, self.block, self.frame, self.statement, self.owner, self.regions, self.no_grad) = outer
+            (self.scope, self.block, self.frame, self.statement, self.owner, self.regions, self.no_grad,
+             self.script) = outer
         if block.items:
             self.block.items.append(block)
         if frame.yields and any("contextmanager" in decorator for decorator in function.decorators):

@@ -55,6 +55,8 @@ LOSSES = re.compile(
     r"|multi_margin_loss|multilabel_margin_loss|soft_margin_loss)$")
 # Names by which scripts call what the file does not show.
 LOSS_PATH = re.compile(r"(^|_)(loss(es)?|criterion|criteria|loss_?fn|loss_?func(tion)?)(_|$)", re.I)
+# Functions that make a criterion, and give no loss.
+LOSS_MAKER = re.compile(r"^_?(build|make|create|init|setup|set|configure|register)_|^_?get_\w*(criteri|loss_?fn|loss_?func)", re.I)
 MODULE_PATH = re.compile(r"^(\w+_)?(model|net|network|unet|generator|discriminator|backbone|transformer|vae"
                          r"|encoder|decoder|netG|netD|student|teacher)$")
 SCALER_PATH = re.compile(r"scaler", re.I)
@@ -222,4 +224,4 @@ def _is_module(name: str) -> bool:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _is_loss(name: str) -> bool:
-    return bool(LOSS_PATH.search(name))
+    return bool(LOSS_PATH.search(name)) and not LOSS_MAKER.search(name)

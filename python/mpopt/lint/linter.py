@@ -5,34 +5,39 @@ from __future__ import annotations
 from mpopt.lint import fixes, rules, source, table
 from mpopt.lint.findings import Finding, is_silenced
 from mpopt.lint.interpreter import Interpreter
+from mpopt.lint.project import Project
 
 # Passes of `fix_text`: a fix may uncover what another rule finds.
 MOST_PASSES = 4
 
 
-def lint_text(text: str, path: str = "<text>", selected: set[str] | None = None) -> list[Finding]:
+def lint_text(text: str, path: str = "<text>", selected: set[str] | None = None,
+              project: Project | None = None) -> list[Finding]:
     """The findings in a script, by line; those of comments that silence them left out.
 
-    `selected`: names of rules, None for all. `source.SourceError`: the text is no
-    Python."""
-    return source.in_deep_thread(lint_here, text, path, selected)
+    `selected`: names of rules, None for all; `project`: the files that it may import, in which there may be
+    findings, too. `source.SourceError`: the text is no Python."""
+    return source.in_deep_thread(lint_here, text, path, selected, project)
 
 
-def lint_here(text: str, path: str, selected: set[str] | None) -> list[Finding]:
+def lint_here(text: str, path: str, selected: set[str] | None, project: Project | None = None) -> list[Finding]:
     """The same in this thread, whose stack has to be deep enough."""
     script = source.parse(text)
-    program = Interpreter(script).interpret()
+    script.path = path
+    program = Interpreter(script, project).interpret()
     records = table.load()
     reports = [(records[name], report) for name, check in rules.load().items()
                if selected is None or name in selected for report in check(program)]
     findings: dict[tuple, Finding] = {}
     for record, report in reports:
-        place = script.place(report.node)
-        finding = Finding(record.id, record.name, report.severity or record.severity, path, place.line,
+        place, owner = script.place(report.node), script.owner(report.node)
+        if owner is not script and record.group == "settings":
+            continue  # These depend on nothing but their file, which is judged by itself.
+        finding = Finding(record.id, record.name, report.severity or record.severity, owner.path, place.line,
                           place.column, report.message, report.change.text if report.change else None,
                           place.end_line, report.change)
-        if not is_silenced(finding, script.lines):
-            findings.setdefault((finding.line, finding.column, finding.rule), finding)
+        if not is_silenced(finding, owner.lines):
+            findings.setdefault((finding.file != path, finding.file, finding.line, finding.column, finding.rule), finding)
     return [findings[key] for key in sorted(findings)]
 
 

@@ -195,7 +195,7 @@ class Methods:
         if method == "zero_grad":
             self.record(events.ZERO_GRAD, node, subject=base)
             return NOTHING
-        if method in MODULE_SELF and path and self.program.is_module(path):
+        if method in MODULE_SELF and path and self.is_module(path):
             return base
         if method == "autocast":
             region = values.Region(node=node, enabled=None)
@@ -240,10 +240,14 @@ class Methods:
     def is_guessed_module(self, node, base: Value) -> bool:
         """Whether an object is a module by its name, its use, or its class and that it has a dtype."""
         if base.path:
-            return self.program.is_module(base.path) or library.is_module_path(base.path)
+            return self.is_module(base.path) or library.is_module_path(base.path)
         if base.kind != values.UNKNOWN or base.origin is None:
             return False
-        return library.is_class(base.name) or self.program.is_module(self.find_target(node))
+        return library.is_class(base.name) or self.is_module(self.find_target(node))
+
+    def is_module(self, path: str) -> bool:
+        """Whether the script uses what has this path as a module."""
+        return path in self.script.modules
 
     def find_target(self, node) -> str:
         """The path to which the statement assigns the value of a call, and nothing else."""

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 
 from mpopt.lint import values
+from mpopt.lint.script import Script
 from mpopt.lint.values import NOTHING, Region, Value
 
 # Classes that a class derives from, and how far: one with more is not known whole.
@@ -25,6 +26,7 @@ def list_parameters(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr | 
 class Function:
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scope: Scope
+    script: Script
     owner: Class | None = None
     # Autocast contexts that decorate it.
     regions: tuple[Region, ...] = ()

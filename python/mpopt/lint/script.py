@@ -14,6 +14,23 @@ import re
 LINE_END = re.compile(r"\r\n|\r|\n")
 
 
+MODULE_USE = re.compile(r"\.(?:parameters|named_parameters|state_dict|load_state_dict|train|eval|modules)\(")
+OTHER_USE = re.compile(r"\.(?:step|zero_grad|unscale_|param_groups)\b")
+# The text before such a use, read backwards.
+PATH = re.compile(r"[\w.]*[A-Za-z_]")
+LONGEST_PATH = 300
+
+
+def find_uses(use: re.Pattern, text: str) -> frozenset[str]:
+    """The paths that stand before a use."""
+    found = set()
+    for match in use.finditer(text):
+        end = match.start()
+        if path := PATH.match(text[max(end - LONGEST_PATH, 0):end][::-1]):
+            found.add(path[0][::-1])
+    return frozenset(found)
+
+
 @dataclasses.dataclass(frozen=True)
 class Place:
     """Lines and columns from 1."""
@@ -25,8 +42,14 @@ class Place:
 
 @dataclasses.dataclass(eq=False)
 class Script:
+    """Nodes of another file of a project have it as their `script`."""
+
     text: str
     tree: ast.Module
+    path: str = ""
+
+    def owner(self, node: ast.AST) -> Script:
+        return getattr(node, "script", self)
 
     @functools.cached_property
     def starts(self) -> list[int]:
@@ -37,6 +60,11 @@ class Script:
     def lines(self) -> list[str]:
         """The lines, without their ends."""
         return LINE_END.split(self.text)
+
+    @functools.cached_property
+    def modules(self) -> frozenset[str]:
+        """The paths that the script uses as modules."""
+        return find_uses(MODULE_USE, self.text) - find_uses(OTHER_USE, self.text)
 
     @functools.cached_property
     def _is_ascii(self) -> bool:
@@ -51,6 +79,8 @@ class Script:
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Where a node's text begins and ends; decorators belong to what they decorate."""
+        if (owner := self.owner(node)) is not self:
+            return owner.span(node)
         first = node
         if decorators := getattr(node, "decorator_list", None):
             first = decorators[0]
@@ -62,7 +92,7 @@ class Script:
     def code(self, node: ast.AST) -> str:
         """The text of a node, without parentheses around it."""
         start, end = self.span(node)
-        return self.text[start:end]
+        return self.owner(node).text[start:end]
 
     def is_same(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether two nodes have the same text."""
@@ -72,6 +102,8 @@ class Script:
         return self.code(one) == self.code(other)
 
     def place(self, node: ast.AST) -> Place:
+        if (owner := self.owner(node)) is not self:
+            return owner.place(node)
         start = self.offset(node.lineno, node.col_offset)
         return Place(node.lineno, start - self.starts[node.lineno - 1] + 1, node.end_lineno)
 

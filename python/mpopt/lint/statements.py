@@ -37,7 +37,11 @@ class Statements:
     def run_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         self.program.imports.append(node)
         for bound, full in names.list_imports(node):
-            self.scope.set(bound, self.make_name(full))
+            made = self.make_name(full)
+            if self.project is not None and made.kind == values.NAME:
+                found = self.project.find(full, self.script.path)
+                made = made if found is None else Value(values.NAME, name=full, parts=found)
+            self.scope.set(bound, made)
 
     run_ImportFrom = run_Import
 
@@ -303,12 +307,13 @@ class Statements:
     # --- Definitions ---
 
     def run_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        function = Function(node, self.scope, self.owner)
+        function = Function(node, self.scope, self.script, self.owner)
         regions, decorators = [], []
         for decorator in node.decorator_list:
             value = self.evaluate(decorator)
             # The finding's place is the @.
             shown = ast.copy_location(ast.Expr(decorator), decorator)
+            shown.script = self.script
             shown.col_offset -= 1
             if value.kind == values.NAME and value.name in library.AUTOCASTS:
                 value = library.make_region(value.name, [], {}, shown)

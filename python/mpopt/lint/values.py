@@ -211,6 +211,10 @@ def join(values: list[Value]) -> Value:
     # A value that was divided by the number of passes in one branch is not proved undivided.
     any_of = {fact for value in told for fact in value.facts if fact in ("divided", "mixed")}
     joined = first.replaced(dtype=dtype, facts=_common(told) | mixed | any_of)
+    if first.kind == MODULE and any(value.name != first.name for value in told) \
+            and not all(value.name.startswith("torch.nn.") and value.name.endswith("Loss") for value in told):
+        # It may be of any of the classes.
+        joined = joined.replaced(name="", parts=None)
     if first.kind == REGION:
         regions = [value.parts for value in told]
         real = [region for region in regions if not region.null] or regions

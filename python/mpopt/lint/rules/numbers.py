@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Iterator
 
 from mpopt.lint import events, fixes, values
@@ -185,6 +186,9 @@ def infinite_mask_product(program: Program) -> Iterator[Report]:
             yield Report(each.node, "an infinity times a mask: 0 times Inf is NaN where the mask is 0: masked_fill")
 
 
+NAN_TEST = re.compile(r"isnan|isinf|isfinite")
+
+
 @rule
 def nan_replaced(program: Program) -> Iterator[Report]:
     if not program.of_kind(events.BACKWARD, events.MANAGED_BACKWARD):
@@ -196,6 +200,8 @@ def nan_replaced(program: Program) -> Iterator[Report]:
             tensor = event.arguments[0]
         else:
             continue
+        if any(NAN_TEST.search(program.script.code(test)) for test, _ in event.tests):
+            continue  # The script sees them, and does something about it.
         for fact, word in (("loss", "the loss"), ("grad", "a gradient"), ("forward", "the model's result")):
             if tensor.has(fact):
                 yield Report(event.node, f"NaN and Inf in {word} become numbers here, and nothing says where they "

@@ -30,3 +30,12 @@ import torch
 
 def predict(model, x):
     return torch.nan_to_num(model(x))
+# case: where the script says that it met NaN
+import torch
+
+def train(model, optimizer, x):
+    out = model(x)
+    if torch.isnan(out).any():
+        print("NaN in the outputs")
+        out = torch.nan_to_num(out)
+    out.mean().backward()

@@ -1,0 +1,112 @@
+"""Folders are one program: what one file makes and another one uses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from mpopt.lint import linter, project
+from test_lint_command import lint
+
+TRAIN = """\
+import torch
+from lib.loss import Dice
+from lib import nets
+from lib.engine import fit as take
+
+def main():
+    model = nets.build()
+    criterion = Dice()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    for x, y in loader:
+        with torch.autocast("cuda", dtype=torch.float16):
+            out = model(x)
+        loss = criterion(out, y.half())
+        take(loss, optimizer, scaler, model)
+        optimizer.zero_grad()
+main()
+"""
+LOSS = "from torch import nn\nclass Dice(nn.Module):\n    def forward(self, p, t):\n        return 1 - (p * t).sum() / p.numel()\n"
+NETS = "import torch\nfrom .types import LOW\ndef build():\n    net = torch.nn.Linear(4, 4)\n    return net.to(LOW)\n"
+ENGINE = ("import torch\ndef fit(loss, optimizer, scaler, model):\n    scaler.scale(loss).backward()\n"
+          "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    scaler.step(optimizer)\n    scaler.update()\n")
+FILES = {"train.py": TRAIN, "lib/__init__.py": "", "lib/loss.py": LOSS, "lib/nets.py": NETS, "lib/engine.py": ENGINE,
+         "lib/types.py": "import torch\nLOW = torch.float16\n"}
+
+
+def write(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def find(folder, *options, **given):
+    done = lint(*options, folder, "--format", "json", **given)
+    assert done.stderr == "", done.stderr
+    return {(finding["file"], finding["line"], finding["rule"]) for finding in json.loads(done.stdout)["findings"]}
+
+
+def test_files_are_one_program(tmp_path):
+    write(tmp_path, FILES)
+    found = find(tmp_path)
+    assert {(f"{tmp_path}/lib/nets.py", 5, "MP701"), (f"{tmp_path}/lib/loss.py", 4, "MP711"),
+            (f"{tmp_path}/lib/engine.py", 4, "MP721")} <= found
+    # A file by itself imports what is not known.
+    assert "MP701" not in {rule for *_, rule in find(tmp_path / "train.py")}
+    assert find(tmp_path, "--jobs", "2") == found
+
+
+def test_paths_are_those_that_were_given(tmp_path):
+    write(tmp_path, FILES)
+    assert {file for file, *_ in find(".", cwd=tmp_path)} == {"./lib/nets.py", "./lib/loss.py", "./lib/engine.py"}
+
+
+def test_mended_project_is_silent(tmp_path):
+    write(tmp_path, {**FILES, "lib/types.py": "import torch\nLOW = torch.float32\n", "lib/loss.py": LOSS.replace("(p * t)", "(p * t).float()"),
+                     "lib/engine.py": ENGINE.replace("    torch.nn", "    scaler.unscale_(optimizer)\n    torch.nn")})
+    assert find(tmp_path) == set()
+
+
+def test_comments_silence_lines_of_their_file(tmp_path):
+    write(tmp_path, {**FILES, "lib/nets.py": NETS.replace("net.to(LOW)", "net.to(LOW)  # noqa: MP701")})
+    assert "MP701" not in {rule for *_, rule in find(tmp_path)}
+
+
+@pytest.mark.parametrize("line, use", [
+    ("import lib.nets", "lib.nets.build()"), ("import lib.nets as n", "n.build()"), ("from lib.nets import build", "build()"),
+    ("from lib import build", "build()"), ("from lib import nets as n", "n.build()"), ("import lib", "lib.nets.build()")])
+def test_forms_of_imports(line, use, tmp_path):
+    write(tmp_path, {"lib/__init__.py": "from .nets import build\n", "lib/nets.py": NETS, "lib/types.py": FILES["lib/types.py"],
+                     "train.py": f"import torch\n{line}\nmodel = {use}\ntorch.optim.SGD(model.parameters(), lr=1)\n"})
+    assert (f"{tmp_path}/lib/nets.py", 5, "MP701") in find(tmp_path)
+
+
+def test_imports_in_a_circle_and_of_what_cannot_be_read(tmp_path):
+    write(tmp_path, {"a.py": "import torch\nfrom b import g\nfrom bad import h\ndef f(x): return g(x)\nf(h(1))\n",
+                     "b.py": "import torch\nfrom a import f\ndef g(x): return f(x)\n", "bad.py": "def h(:\n"})
+    assert find(tmp_path) == set()
+
+
+def test_no_file_outside_of_the_folder_is_read(tmp_path):
+    write(tmp_path, {"lib/nets.py": "import torch\ndef build(): return torch.nn.Linear(1, 1).half()\n",
+                     "in/train.py": "import torch\nfrom ..lib.nets import build\nmodel = build()\n"
+                                    "torch.optim.SGD(model.parameters(), lr=1)\n"})
+    assert find(tmp_path / "in") == set()
+    assert "MP701" in {rule for *_, rule in find(tmp_path)}
+
+
+def test_fixes_are_of_one_file(tmp_path):
+    write(tmp_path, FILES)
+    done = lint(tmp_path, "--fix", "--format", "json")
+    assert done.returncode in (0, 1) and done.stderr == ""
+    assert "unscale_" in (tmp_path / "lib/engine.py").read_text() and (tmp_path / "train.py").read_text() == TRAIN
+
+
+def test_changes_of_other_files_are_none(tmp_path):
+    write(tmp_path, FILES)
+    path = str(tmp_path / "train.py")
+    found = linter.lint_text(TRAIN, path, project=project.load((str(tmp_path),)))
+    assert [finding for finding in found if finding.file != path]
+    assert all(finding.change is None for finding in found if finding.file != path)
