@@ -15,11 +15,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mpopt._command import Error
+from mpopt.monitor import casts
 from mpopt.monitor.random_state import random_state, set_random_state
 
-#: Ops that put infinities where a program wants them: masks of attention.
+#: Ops that put infinities where a program wants them: masks of attention. Those that copy have
+#: them from what they read, unless they cast.
 _PLACES = ("masked_fill", "full", "full_like", "fill", "fill_", "where", "scalar_tensor",
-           "lift_fresh", "lift_fresh_copy", "_to_copy", "clone", "copy_", "triu", "tril", "new_full",
+           "lift_fresh", "lift_fresh_copy", "triu", "tril", "new_full",
            "constant_pad_nd", "masked_fill_", "zero_", "masked_scatter", "index_put", "index_put_")
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _HERE = os.path.dirname(__file__) + os.sep
@@ -47,13 +49,14 @@ class Operand:
 class FirstBad:
     """Where NaN or Inf begins.
 
-    op         its name in aten
+    op         its name in aten; of a cast its dtypes, and the call for which autocast makes it
     phase      `forward` or `backward`
     layer      path of the module in whose forward the op is, or whose forward it differentiates
     location   `FILE:LINE` of the program's line that calls it, or whose op it differentiates
     result     of which kind the result is, `NaN` or `Inf`, and how much of it
     operands   what the op read
     chain      the ops before it that made the largest operand, the nearest one last
+    advice     what to do, of a cast; its operand has the largest value before it
     """
 
     op: str
@@ -63,13 +66,15 @@ class FirstBad:
     result: str
     operands: tuple[Operand, ...]
     chain: tuple[str, ...]
+    advice: str = ""
 
     def __str__(self) -> str:
         where = f" in '{self.layer}'" if self.layer else ""
         read = "; ".join(map(str, self.operands))
         return (f"{self.phase} of {self.op}{where} at {self.location} gives {self.result}"
                 + (f" from {read}" if read else "")
-                + (f"; before it {' -> '.join(self.chain)}" if self.chain else ""))
+                + (f"; before it {' -> '.join(self.chain)}" if self.chain else "")
+                + (f"; {self.advice}" if self.advice else ""))
 
 
 def _tensors(value) -> Iterator[torch.Tensor]:
@@ -90,6 +95,9 @@ def _counts(tensor: torch.Tensor) -> tuple[int, int]:
         return 0, 0
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor)
+    if tensor.element_size() < 2:
+        # PyTorch does not ask it of numbers of 8 bits.
+        tensor = tensor.float()
     return int(torch.isnan(tensor).sum()), int(torch.isinf(tensor).sum())
 
 
@@ -120,18 +128,30 @@ def _program_line() -> str:
 
 class _Watch(TorchDispatchMode):
     """Sees every op; remembers what made each tensor, and stops looking at the first bad
-    result."""
+    result.
+
+    A cast that gives nothing but -Inf may have made a mask of the least number of a wider format.
+    It is held, and named once something comes of it: NaN, or an output, loss or gradient that is
+    not finite."""
 
     CHAIN = 4
 
-    def __init__(self, model: torch.nn.Module):
+    def __init__(self, model: torch.nn.Module, scale: float = 1.0):
         super().__init__()
         self.first: FirstBad | None = None
         #: Modules that are running, from the outermost one.
         self.modules: list[str] = []
+        self.calls, self._scale = casts.Calls(), scale
+        self._names = {id(tensor): f"{noun} '{name}'" for noun, named in (
+            ("buffer", model.named_buffers()), ("parameter", model.named_parameters()))
+            for name, tensor in named}
         #: By the number of an op's node in the graph of gradients: line and module.
         self._nodes: dict[int, tuple[str, str]] = {}
+        #: By tensor: its name and module, and the ops that led to it.
         self._made: dict[int, tuple[weakref.ref, str, tuple]] = {}
+        #: Casts that were not named yet, and by tensor the one that its Inf comes from.
+        self._held: list[FirstBad] = []
+        self._holds: dict[int, tuple[weakref.ref, FirstBad]] = {}
         self._handles = []
         for name, module in model.named_modules():
             self._handles += [
@@ -143,66 +163,110 @@ class _Watch(TorchDispatchMode):
             self.modules.append(name)
         return hook
 
-    def _leave(self, *_):
+    def _leave(self, _, __, output):
         self.modules.pop()
+        if not self.modules:
+            self.see_end(output)
 
     def release(self) -> None:
         for handle in self._handles:
             handle.remove()
+
+    def see_end(self, outputs, *, strictly: bool = False) -> None:
+        """Names the cast that an output which is not finite comes from; if `strictly`, the first
+        one that was held even where the way from it was lost."""
+        for tensor in _tensors(outputs):
+            if self.first is None and self._held and any(_counts(tensor)):
+                self.first = self._held_by(tensor) or (self._held[0] if strictly else None)
+
+    def _held_by(self, tensor: torch.Tensor) -> FirstBad | None:
+        known = self._holds.get(id(tensor))
+        return known[1] if known and known[0]() is tensor else None
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         if self.first is not None:
             return func(*args, **kwargs)
         operands = list(_tensors((args, kwargs)))
+        name = func._schema.name.removeprefix("aten::")
+        # What a copy writes over does not count.
+        read = operands[casts.READS.get(name, 0):]
         # An op that writes into an operand has to be looked at before.
-        before = [_counts(tensor) for tensor in operands]
-        held = [(operand, operand.clone()) for operand in operands] \
+        before = [_counts(tensor) for tensor in read]
+        held = [(operand, operand.clone()) for operand in read] \
             if func._schema.is_mutable and not any(map(any, before)) else None
         node = torch._C._current_autograd_node()
         if node is None:
-            location, layer = _program_line(), self.modules[-1] if self.modules else ""
+            location, layer = _program_line(), self._layer(read)
             # The node of this op was numbered right before. Ops without one come after another's;
             # those inside of an `autograd.Function` after the function's.
             self._nodes.setdefault(torch.autograd._get_sequence_nr() - 1, (location, layer))
         else:
             location, layer = self._nodes.get(node._sequence_nr(), ("?", ""))
         result = func(*args, **kwargs)
-        name = func._schema.name.removeprefix("aten::")
-        self._look(name, node, location, layer, operands, before, held, result)
+        self._look(name, node, location, layer, read, before, held, result)
         return result
+
+    def _layer(self, operands) -> str:
+        """The module that runs; of the program's own lines the one whose result they read."""
+        if self.modules:
+            return self.modules[-1]
+        return next((known[1][1] for operand in operands if (known := self._known(operand))), "")
 
     def _look(self, name, node, location, layer, operands, before, held, result) -> None:
         nan_before = any(nan for nan, _ in before)
         inf_before = any(inf for _, inf in before)
+        source = next(filter(None, map(self._held_by, operands)), None) if inf_before else None
         for tensor in _tensors(result):
             nan, inf = _counts(tensor)
             begins = nan and not nan_before or \
                 inf and not inf_before and not nan_before and name not in _PLACES
             # What merely gives memory holds anything.
             if begins and not name.startswith(("empty", "new_empty")):
-                read = [old for _, old in held] if held else operands
-                phase = "forward" if node is None else "backward"
-                own = name if node is None else f"{node.name()} ({name})"
-                self.first = FirstBad(
-                    own, phase, layer, location,
-                    " and ".join(f"{count} {kind}" for count, kind in ((nan, "NaN"), (inf, "Inf"))
-                                 if count) + f" of {tensor.numel()} in "
-                    f"{str(tensor.dtype).removeprefix('torch.')}",
-                    tuple(_describe(f"operand {place}", operand)
-                          for place, operand in enumerate(read)),
-                    self._chain(read if held is None else operands))
+                if source is None:
+                    read = [old for _, old in held] if held else operands
+                    source = self._describe(name, node, location, layer, operands, read, tensor)
+                    if casts.is_cast(name, operands, tensor) and not nan and \
+                            not bool((tensor.float() == torch.inf).any()):
+                        self._held.append(source)
+                        self._holds[id(tensor)] = weakref.ref(tensor), source
+                        continue
+                self.first = source
                 return
+            if source is not None and inf:
+                self._holds[id(tensor)] = weakref.ref(tensor), source
         makers = [self._maker(operand) for operand in operands]
         step = f"{name} ({location.rpartition(os.sep)[2]})"
         for tensor in _tensors(result):
             largest = max((maker for maker in makers if maker), default=(), key=len)
-            self._made[id(tensor)] = (weakref.ref(tensor), step,
+            self._made[id(tensor)] = (weakref.ref(tensor), (step, layer),
                                       (*largest, step)[-self.CHAIN:])
 
-    def _maker(self, tensor: torch.Tensor) -> tuple:
+    def _describe(self, name, node, location, layer, operands, read, tensor) -> FirstBad:
+        nan, inf = _counts(tensor)
+        described = tuple(
+            _describe(self._names.get(id(operand), f"operand {place}"), value)
+            for place, (operand, value) in enumerate(zip(operands, read, strict=True)))
+        own, advice = name if node is None else f"{node.name()} ({name})", ""
+        if casts.is_cast(name, read, tensor):
+            caster = self.calls.caster() if node is None else ""
+            own = casts.name_cast(read[0].dtype, tensor.dtype, caster)
+            advice = casts.advise(
+                read[0].dtype, tensor.dtype, described[0].absmax, caster=caster, backward=node is not None,
+                parameter=id(operands[0]) in self._names, scale=self._scale)
+        return FirstBad(
+            own, "forward" if node is None else "backward", layer, location,
+            " and ".join(f"{count} {kind}" for count, kind in ((nan, "NaN"), (inf, "Inf"))
+                         if count) + f" of {tensor.numel()} in {casts.short(tensor.dtype)}",
+            described, self._chain(operands), advice)
+
+    def _known(self, tensor: torch.Tensor) -> tuple | None:
         known = self._made.get(id(tensor))
-        return known[2] if known and known[0]() is tensor else ()
+        return known if known and known[0]() is tensor else None
+
+    def _maker(self, tensor: torch.Tensor) -> tuple:
+        known = self._known(tensor)
+        return known[2] if known else ()
 
     def _chain(self, operands) -> tuple[str, ...]:
         chains = [(float(operand.detach().abs().double().max()) if operand.numel() else 0.0,
@@ -278,9 +342,11 @@ def find_first_bad(model: torch.nn.Module, parameters, batch, *,
     with _untouched(model, parameters), torch.enable_grad(), _op_by_op():
         if random is not None:
             set_random_state(random)
-        watch = _Watch(model)
+        # Casts that a surrounding autocast kept would not be seen again.
+        torch.clear_autocast_cache()
+        watch = _Watch(model, scale)
         try:
-            with watch:
+            with watch.calls, watch:
                 if compute is not None:
                     loss = compute(model, batch)
                 else:
@@ -288,8 +354,11 @@ def find_first_bad(model: torch.nn.Module, parameters, batch, *,
                     with torch.autocast(device, autocast or torch.bfloat16,
                                         enabled=autocast is not None):
                         loss = _default_loss(model, batch)
+                if loss is not None:
+                    watch.see_end(loss, strictly=True)
                 if watch.first is None and loss is not None and loss.requires_grad:
                     (loss.sum() * scale).backward()
+            watch.see_end([parameter.grad for parameter in parameters], strictly=True)
         finally:
             watch.release()
             # Casts of weights that a surrounding autocast keeps belong to this graph.
