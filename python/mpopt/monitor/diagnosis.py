@@ -11,11 +11,11 @@ import math
 import re
 from collections.abc import Callable, Iterator
 
-from mpopt.monitor.history import History, Sample, Seen
+from mpopt.monitor import overflows
+from mpopt.monitor.history import REPLAYED, History, Sample, Seen
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
 _FLUSH = {"f16": -25, "bf16": -134, "f8E5M2": -17, "f8E4M3FN": -10}
-_LARGEST = {"f16": 65504.0, "bf16": 3.39e38, "f8E5M2": 57344.0, "f8E4M3FN": 448.0}
 #: Shares of gradients that are stored as 0: worth a word, and most of what there is to learn.
 _LOST = 0.05
 #: A loss that ends within this part of where it was does not fall.
@@ -105,7 +105,7 @@ class _Signs:
             if seen.nan or seen.inf:
                 return Answer(question, YES, f"'{seen.name}' holds {seen.nan} NaN and {seen.inf} Inf of "
                                              f"{seen.count} in {seen.dtype}, step {sample.step}"), seen.name
-            if seen.absmax > 0.9 * _LARGEST.get(seen.dtype, math.inf):
+            if seen.absmax > 0.9 * overflows.LARGEST.get(seen.dtype, math.inf):
                 return Answer(question, YES, f"'{seen.name}' reaches {_number(seen.absmax)} in {seen.dtype}, "
                                              f"step {sample.step}"), seen.name
         for alert in self.alerts("MP502", "MP501"):
@@ -114,6 +114,34 @@ class _Signs:
         if any_seen:
             return Answer(question, NO, "no recorded output came near the largest number of its format"), ""
         return Answer(question, UNKNOWN, "no outputs of modules were recorded"), ""
+
+    def overflowing_cast(self, layer: str) -> Answer:
+        """Whether a cast to the format of a module made what it gives Inf: of the module before it,
+        or of one of its parameters."""
+        question = "Did a cast make Inf of a value that was finite?"
+        for sample in self.history.samples:
+            values = [seen for seen in sample.seen if seen.kind == "value"]
+            place = next((place for place, seen in enumerate(values) if seen.name == layer and
+                          (seen.nan or seen.inf)), None)
+            if place is None:
+                continue
+            before = values[place - 1] if place else None
+            found = overflows.find_cast(
+                values[place].dtype, before and (before.name, before.dtype, before.absmax),
+                ((seen.name, seen.dtype, seen.absmax) for seen in sample.seen
+                 if seen.kind == "parameter" and seen.name.rpartition(".")[0] == layer))
+            return Answer(question, YES, f"{found}, step {sample.step}") if found else \
+                Answer(question, NO, f"neither '{layer}' nor the module before it holds a finite value beyond its format")
+        return Answer(question, UNKNOWN, "no value that is not finite was recorded")
+
+    def replayed(self) -> Answer:
+        """The first bad op, where an alert asked for a replay of the batch."""
+        question = "Which op is the first whose result is not finite?"
+        for alert in self.history.alerts:
+            _, found, text = alert["message"].partition(REPLAYED)
+            if found:
+                return Answer(question, YES, text)
+        return Answer(question, UNKNOWN, "no batch was computed again (actions={'MP501': 'replay'})")
 
     def bad_inputs(self) -> Answer:
         return self.alerted("Were the inputs NaN, Inf or outside what was assumed?", "MP501", "MP513",
@@ -196,6 +224,16 @@ def _surely(*answers: Answer) -> str:
     return "sure" if all(answer.answer != UNKNOWN for answer in answers) else "not sure"
 
 
+def _replayed_cause(asked: tuple[Answer, ...], history: History) -> Cause:
+    """What a replay found, which leaves nothing to guess."""
+    text, layer = asked[-1].evidence, next(
+        alert["layer"] for alert in history.alerts if REPLAYED in alert["message"])
+    is_cast = "cast of " in text.partition(" gives ")[0]
+    return Cause("a cast overflows" if is_cast else "an op gives NaN or Inf", "sure", "error", asked,
+                 (text.rpartition("; ")[2] if is_cast else "mend the operands of the op that the replay names: bound them, or add an epsilon",),
+                 layer)
+
+
 def _breaks(signs: _Signs) -> Iterator[Cause]:
     """Failures that end a training."""
     bad = signs.bad_loss()
@@ -217,10 +255,15 @@ def _breaks(signs: _Signs) -> Iterator[Cause]:
                     ("look at the batch (actions={'error': 'keep'} keeps it in monitor.kept)",
                      "refuse batches that are not finite, and scale inputs into the range of the format"))
         return
+    if (replayed := signs.replayed()).answer == YES:
+        yield _replayed_cause((*asked, replayed), signs.history)
+        return
     forward, layer = signs.forward_overflow()
     asked.append(forward)
     if forward.answer == YES:
-        yield Cause("values overflow in the forward pass", _surely(forward), "error",
+        cast = signs.overflowing_cast(layer)
+        asked.append(cast)
+        yield Cause("a cast overflows" if cast.answer == YES else "values overflow in the forward pass", "sure", "error",
                     (*asked, collapsed) if collapsed not in asked else tuple(asked),
                     (f"keep '{layer}' in FP32, or train in BF16: no loss scale helps a forward pass",
                      "monitor.find_first_bad(batch) names the op",

@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Iterator
 
+from mpopt.monitor import overflows
 from mpopt.monitor.alerts import Alert
 from mpopt.monitor.judging import Judge, Run, Sample, Step, number
 from mpopt.monitor.record import GRADIENT, PARAMETER, VALUE
@@ -224,7 +225,19 @@ class NonFinite(Judge):
             yield self._tell_loss(
                 module, f"module '{module}' is the first whose output is not finite ({seen.nan} "
                 f"NaN and {seen.inf} Inf of {seen.count} in {seen.dtype}, largest finite magnitude "
-                f"{number(seen.absmax)})")
+                f"{number(seen.absmax)})" + self._find_cast(sample, bad))
+
+    def _find_cast(self, sample: Sample, bad: int) -> str:
+        """The cast that is to blame, behind a colon; empty if none is seen."""
+        run, before = self.run, None
+        place = sample.ran.index(bad)
+        if place and (seen := sample.seen.get((VALUE, sample.ran[place - 1]))):
+            before = run.modules[sample.ran[place - 1]], seen.dtype, seen.absmax
+        found = overflows.find_cast(
+            sample.seen[VALUE, bad].dtype, before,
+            ((run.parameters[index], seen.dtype, seen.absmax)
+             for index, seen in sample.of(PARAMETER) if run.layers[index] == run.modules[bad]))
+        return f": {found}" if found else ""
 
 
 class FlushedGradients(Judge):

@@ -30,6 +30,8 @@ SUFFIX = ".history.jsonl"
 LONGEST_LINE = 64 << 20
 #: Exponents of a double are not as far from 0.
 FARTHEST = 2000
+#: How the message of a note begins, behind its step, that tells of a batch computed again.
+REPLAYED = "computed with every op in view: "
 NUMBERS = ("loss", "loss_scale", "gradient_norm", "learning_rate")
 
 

@@ -326,9 +326,11 @@ class Monitor:
         if bad is not None:
             # Not through the actions: what asked for a replay would do so for ever.
             alert = Alert(rule, "note", bad.layer, kept["step"],
-                          f"step {kept['step']}: computed with every op in view: {bad}")
+                          f"step {kept['step']}: {history.REPLAYED}{bad}")
             self._found.append(alert)
             deliver([alert], self._sinks)
+            if self._history:
+                self._history.alert(alert)
 
     def find_first_bad(self, batch, compute: Callable | None = None,
                        random: dict | None = None) -> FirstBad | None:

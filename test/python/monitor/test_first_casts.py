@@ -8,7 +8,7 @@ import trainings  # noqa: E402
 from test_replay import line_of  # noqa: E402
 from trainings import Blobs, Training, classify, mlp  # noqa: E402
 from torch import nn  # noqa: E402
-from mpopt.monitor import Monitor  # noqa: E402
+from mpopt.monitor import Monitor, diagnosis, history  # noqa: E402
 
 
 def first_bad(model, compute=None, *, dtype=None, scaler=None):
@@ -164,3 +164,63 @@ def test_casts_of_a_region_around_the_loop():
         classify(model(x), y)
         bad = monitor.find_first_bad((x, y), lambda model, batch: classify(model(batch[0]), batch[1]))
     assert bad.operands[0].name == "parameter '2.weight'", bad
+
+
+class Late(nn.Module):
+    """From its 12th batch on values of 1e6 in FP32 go into a layer under autocast."""
+
+    def __init__(self, loud):
+        super().__init__()
+        torch.manual_seed(0)
+        self.norm, self.second = nn.LayerNorm(trainings.FEATURES), nn.Linear(trainings.FEATURES, 4)
+        self.loud, self.late = loud, False
+
+    def forward(self, x, y):
+        h = self.norm(x)
+        if self.late and self.loud == "between":
+            h = h.float() * 1e6
+        return classify(self.second(h), y)
+
+
+def train(tmp_path, loud, **options):
+    model, blobs = Late(loud), Blobs()
+    scaler = trainings.scaler()
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    path = tmp_path / "run.mprec"
+    with Monitor(model, optimizer, scaler, record=path, sinks=[], **options) as monitor:
+        for step in range(30):
+            if step == 12:
+                model.late = True
+                with torch.no_grad():
+                    if loud == "weight":
+                        model.second.weight[1, 2] = 1e5
+                    elif loud == "output":
+                        model.norm.weight.fill_(1e6)
+            with torch.autocast("cpu", torch.float16):
+                loss = model(*blobs(step))
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+            monitor.step(loss=loss)
+        alerts = monitor.alerts
+    return alerts, diagnosis.diagnose(history.read(path))
+
+
+@pytest.mark.parametrize("loud, words", [("output", "'norm' before it reaches"),
+                                         ("weight", "its parameter 'second.weight' reaches 1e+05")])
+def test_alert_and_page_name_the_cast(tmp_path, loud, words):
+    alerts, causes = train(tmp_path, loud)
+    found = next(alert for alert in alerts if alert.rule == "MP501")
+    assert found.layer == "second" and words in found.message, found
+    assert causes[0].name == "a cast overflows" and causes[0].certainty == "sure"
+    assert any(words in answer.evidence for answer in causes[0].answers)
+
+
+@pytest.mark.parametrize("loud", ["between", "weight", "output"])
+def test_replay_tells_alert_and_page(tmp_path, loud):
+    alerts, causes = train(tmp_path, loud, actions={"MP501": "replay"})
+    note = next(alert for alert in alerts if alert.severity == "note")
+    assert "autocast's cast of float32 to float16 for linear in 'second'" in note.message
+    assert causes[0].name == "a cast overflows" and causes[0].layer == "second"
+    assert causes[0].remedies[0].startswith("float16 ends at 65504: ")
