@@ -23,6 +23,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
 
@@ -129,6 +131,33 @@ static Reach getReach(const ProbePlan &plan, const Flow &flow,
   return others && spreads ? Reach::Op : Reach::Nothing;
 }
 
+/// The cast that autocast made where a probe's op reads the one before it, in
+/// words: finite values there were Inf in the format in which the op computed.
+/// Empty if there was none. The ledger has no probe behind such a cast.
+static std::string describeCast(const ProbePlan &plan, const Probe &probe,
+                                const RunRecords &runs,
+                                llvm::ArrayRef<BadValues> bad) {
+  // With an op between, what it reads may be smaller.
+  if (probe.viaFrom < 0 || probe.via.size() > 1 || bad[probe.viaFrom].step)
+    return "";
+  const ProbeSight &read = runs.probes[probe.viaFrom];
+  const FloatFormat *stored = runs.probes[probe.id].stored();
+  if (!stored || !read.stored() || !read.overflows(*stored))
+    return "";
+  std::optional<uint64_t> step = read.overflowStep(*stored);
+  if (!step || *step > *bad[probe.id].step)
+    return "";
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << "; the cast of '" << plan.probes[probe.viaFrom].tensor.name
+      << "' from " << read.dtype() << " to " << stored->name << " makes Inf of "
+      << read.overflows(*stored) << " finite values, of up to "
+      << llvm::format("%.4g", read.record.absmax) << ": keep the op in "
+      << read.dtype() << ", or what it reads below "
+      << llvm::format("%.5g", stored->maxFinite);
+  return text;
+}
+
 static std::string explain(const Probe &probe, const RunRecords &runs,
                            llvm::ArrayRef<BadValues> bad) {
   const ProbeSight &seen = runs.probes[probe.id];
@@ -184,7 +213,8 @@ std::vector<FirstBad> confirming::findBeginnings(const ProbePlan &plan,
     first.before = probe.from;
     first.chain = getChain(plan, probe);
     first.isInput = probe.role == ProbeRole::Input;
-    first.why = explain(probe, runs, bad);
+    first.why =
+        explain(probe, runs, bad) + describeCast(plan, probe, runs, bad);
   }
   sortBeginnings(found, /*backward=*/false);
   return found;
