@@ -107,11 +107,11 @@ static bool isHeld(const mpopt_recorder &recorder) {
 }
 
 /// Those that are open first, then those that are followed, then the others; of
-/// equal ones the one that was opened last.
+/// equal ones, and of all that are open, the one that was opened last.
 static bool isBetter(const mpopt_recorder &one, const mpopt_recorder &other) {
   if (bool(one.users) != bool(other.users))
     return one.users;
-  if (one.followed != other.followed)
+  if (!one.users && one.followed != other.followed)
     return one.followed;
   return one.opened >= other.opened;
 }
@@ -188,8 +188,10 @@ mpopt_recorder *mpopt_recorder_open(const char *pattern,
   mpopt_recorder *recorder = findRecorder(pattern, named, ledger);
   if (!recorder) {
     recorder = makeRecorder(named, ledger, runtime);
-  } else if (pattern && !isHeld(*recorder)) {
-    // Naming the file of a recorder that was closed asks for a new record.
+  } else if (pattern && !recorder->users &&
+             (recorder->opened || !recorder->followed)) {
+    // Naming the file of a recorder that was closed asks for a new record, also
+    // where ops still follow it.
     restart(*recorder);
   }
   ++recorder->users;

@@ -29,14 +29,18 @@ def is_compiled(model: torch.nn.Module) -> bool:
 
 def choose_modules(model: torch.nn.Module, values: str | bool | None) -> dict[str, torch.nn.Module]:
     """The modules whose outputs are looked at, by path: those that hold no others, or those
-    whose path the regular expression `values` matches; none of them if it is False."""
+    whose path the regular expression `values` matches; none of them if it is False. A model that
+    holds no others has no path, and is called by its class."""
     if values is False:
         return {}
     try:
         pattern = re.compile(values) if isinstance(values, str) else None
     except re.error as error:
         raise Error(f"values: '{values}' is no regular expression: {error}") from error
-    return {name: module for name, module in model.named_modules() if name and (
+    is_leaf = not any(True for _ in model.children())
+    named = [(type(model).__name__, model)] if is_leaf else \
+        [(name, module) for name, module in model.named_modules() if name]
+    return {name: module for name, module in named if (
         pattern.search(name) if pattern else not any(True for _ in module.children()))}
 
 

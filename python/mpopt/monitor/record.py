@@ -8,6 +8,7 @@ the predictions by it."""
 import contextlib
 import ctypes
 import hashlib
+import itertools
 import json
 import math
 import operator
@@ -15,6 +16,8 @@ import os
 import pathlib
 import re
 import struct
+import warnings
+import weakref
 from collections.abc import Iterable, Mapping
 
 from mpopt import _command, _json_files, _output_files, recorder
@@ -49,9 +52,11 @@ class Ledger:
             "fingerprints": [], **({"layer": True} if layer else {}),
             **({"gradient": True} if role == "parameter" else {})})
 
-    def text(self) -> str:
+    def text(self, run: int = 0) -> str:
+        """The file. Monitors of equal models that are open together have a `run` each, so that
+        ops find the record of each by the file's hash."""
         return json.dumps({
-            "schema": "mpopt-probes/1", "model_sha256": "", "precision": "as-is",
+            "schema": "mpopt-probes/1", **({"run": run} if run else {}), "model_sha256": "", "precision": "as-is",
             "assumptions": [], "probe_with": "op", "probes": self.probes, "unprobed": [],
             "keep": [], "report": {"schema": "mpopt-report/1", "precision": "as-is",
                                    "findings": []}}, indent=1) + "\n"
@@ -84,6 +89,38 @@ def ledger_path(pattern: _command.PathLike) -> pathlib.Path:
     return path.with_name(f"{stem}.probes.json")
 
 
+#: Records of this process that are open.
+_open: "weakref.WeakSet[RunRecord]" = weakref.WeakSet()
+
+
+def _find_free(pattern: _command.PathLike, rank: int) -> str:
+    """The pattern itself, with `-2` and so on behind its stem where a record of its name is open:
+    the default name is that of each monitor."""
+    def is_free(name: str) -> bool:
+        path = os.path.abspath(replace_rank(name, rank))
+        return all(os.path.abspath(record.path) != path for record in _open)
+
+    given = os.fspath(pattern)
+    names = itertools.chain([given], (f"{given.removesuffix('.mprec')}-{number}.mprec"
+                                      for number in itertools.count(2)))
+    found = next(filter(is_free, names))
+    if found != given:
+        warnings.warn(f"mpopt.monitor: the record '{replace_rank(given, rank)}' is that of another "
+                      f"monitor that is open; this one's is '{replace_rank(found, rank)}'",
+                      stacklevel=2)
+    return found
+
+
+def _identify(ledger: Ledger, resumed: int) -> tuple[str, bytes]:
+    """Text and hash of a ledger. A run that goes on has that of the steps before."""
+    taken = set() if resumed else {record.hex for record in _open}
+    for run in itertools.count():
+        text = ledger.text(run)
+        digest = hashlib.sha256(text.encode()).digest()
+        if digest.hex() not in taken:
+            return text, digest
+
+
 class RunRecord:
     """The recorder of a monitored run.
 
@@ -94,14 +131,14 @@ class RunRecord:
     def __init__(self, pattern: _command.PathLike, rank: int, ledger: Ledger,
                  given: _command.PathLike | None, resumed: int = 0):
         self.ledger = ledger
+        pattern = _find_free(pattern, rank)
         path = replace_rank(pattern, rank)
         if given is None:
             self.ledger_path = ledger_path(pattern)
-            text = ledger.text()
+            text, digest = _identify(ledger, resumed)
             # Several ranks may write the same file at the same time.
             with _command.argument("record"):
                 _output_files.write(self.ledger_path, text)
-            digest = hashlib.sha256(text.encode()).digest()
         else:
             self.ledger_path = pathlib.Path(given)
             outputs = [("record", path), ("the history", history.path_of(path))]
@@ -111,6 +148,8 @@ class RunRecord:
         if resumed and os.path.exists(path):
             path = f"{path.removesuffix('.mprec')}-from-{resumed}.mprec"
         self._recorder = Recorder(digest, path, "mpopt.monitor", beside=True)
+        _open.add(self)
+        weakref.finalize(self, self._recorder.close)
         self._before: dict[tuple[int, int], _Reading] = {}
         self._step, self._enabled = None, True
         self._ordered: set[int] = set()
@@ -189,6 +228,7 @@ class RunRecord:
             self._recorder._call("flush_if_due")
 
     def close(self) -> None:
+        _open.discard(self)
         self._recorder.close()
 
 
