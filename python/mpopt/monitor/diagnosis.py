@@ -38,6 +38,7 @@ class Cause:
     certainty  `sure`: every sign is there; `not sure`: one is not known, or none tells causes apart
     answers    from the first sign to the last
     remedies   things to do, the first one first
+    rules      of the alerts that are its signs, or follow from it
     """
 
     name: str
@@ -46,6 +47,7 @@ class Cause:
     answers: tuple[Answer, ...]
     remedies: tuple[str, ...]
     layer: str = ""
+    rules: tuple[str, ...] = ()
 
 
 def _number(value: float) -> str:
@@ -66,6 +68,26 @@ class _Signs:
         self.loss = history.series("loss")
         self.scale = history.series("loss_scale")
         self.norm = history.series("gradient_norm")
+        #: Formats below 32 bits that something was computed in, and whether all of them are known.
+        self.narrow = {seen.dtype for sample in history.samples for seen in sample.seen
+                       if seen.dtype in overflows.LARGEST} | set(history.formats or ())
+        self.knows_formats = history.formats is not None or any(True for _ in self.seen("value"))
+
+    @property
+    def is_wide(self) -> bool:
+        """Everything is in FP32 or wider: no cause lies in precision, and no format helps."""
+        return self.knows_formats and not self.narrow
+
+    def in_16_bits(self, *remedies: str) -> tuple[str, ...]:
+        """Remedies that are some where a 16-bit format is in use."""
+        return () if self.is_wide else remedies
+
+    def in_bf16(self) -> tuple[str, ...]:
+        """BF16 as a remedy, where the run has FP16 and no BF16."""
+        return () if self.is_wide or "bf16" in self.narrow else ("train in BF16, whose range is that of FP32",)
+
+    def clip(self) -> str:
+        return "clip the norm of gradients" + (", after they were unscaled" if self.scale else "")
 
     def alerts(self, *rules: str) -> list[dict]:
         return [alert for alert in self.history.alerts if alert["rule"] in rules]
@@ -143,6 +165,16 @@ class _Signs:
                 return Answer(question, YES, text)
         return Answer(question, UNKNOWN, "no batch was computed again (actions={'MP501': 'replay'})")
 
+    def has_16_bits_before(self, layer: str) -> bool:
+        """Whether something on the way to a module that is not finite was in 16 bits, as far as
+        the run recorded it: the module, or one that ran before."""
+        for sample in self.history.samples:
+            values = [seen for seen in sample.seen if seen.kind == "value"]
+            for place, seen in enumerate(values):
+                if seen.name == layer and (seen.nan or seen.inf):
+                    return any(other.dtype in overflows.LARGEST for other in values[:place + 1])
+        return not self.is_wide
+
     def bad_inputs(self) -> Answer:
         return self.alerted("Were the inputs NaN, Inf or outside what was assumed?", "MP501", "MP513",
                             where=lambda alert: alert["rule"] == "MP513" or
@@ -203,6 +235,8 @@ class _Signs:
 
     def lost_gradients(self) -> tuple[Answer, str]:
         question = f"Is more than {100 * _LOST:.0f} % of a gradient lost as 0 or next to it?"
+        if self.is_wide:
+            return Answer(question, NO, "nothing is computed in fewer than 32 bits"), ""
         last: dict[str, tuple[Sample, Seen]] = {seen.name: (sample, seen)
                                                 for sample, seen in self.seen("gradient")
                                                 if seen.dtype in _FLUSH}
@@ -231,29 +265,76 @@ def _replayed_cause(asked: tuple[Answer, ...], history: History) -> Cause:
     is_cast = "cast of " in text.partition(" gives ")[0]
     return Cause("a cast overflows" if is_cast else "an op gives NaN or Inf", "sure", "error", asked,
                  (text.rpartition("; ")[2] if is_cast else "mend the operands of the op that the replay names: bound them, or add an epsilon",),
-                 layer)
+                 layer, ("MP501", "MP502", "MP504", "MP505", "MP506", "MP507"))
+
+
+def _norms(signs: _Signs) -> Iterator[Cause]:
+    """Norms of gradients that rules found large, without a growth that breaks the training, or a
+    single one that was."""
+    for word, name, question, remedies in (
+            (" is over ", "gradients are large from the start", "Is the norm of the gradients over 100?",
+             ("take the mean where the loss is a sum over the batch or its tokens", signs.clip(),
+              "lower the learning rate, or warm it up for longer")),
+            (" times the median ", "the norm of the gradients jumps", "Was a norm of the gradients far above those before?",
+             ("look at the batch (actions={'MP505': 'keep'} keeps the next one)", signs.clip(), "lower the learning rate"))):
+        told = signs.alerted(question, "MP505", where=lambda alert, word=word: word in alert["message"])
+        if told.answer == YES:
+            worst = [alert for alert in signs.alerts("MP505") if word in alert["message"]]
+            severity = "error" if any(alert["severity"] == "error" for alert in worst) else "warning"
+            yield Cause(name, "sure", severity, (told, signs.stuck()), remedies, worst[0]["layer"], ("MP505",))
+
+
+def _forward_cause(signs: _Signs, asked: list[Answer], forward: Answer, layer: str) -> Cause:
+    cast = signs.overflowing_cast(layer)
+    rules = "MP501", "MP502", "MP504", "MP506", "MP507"
+    if not signs.has_16_bits_before(layer):
+        return Cause("NaN or Inf begins in the forward pass", "sure", "error", tuple(asked),
+                     ("monitor.find_first_bad(batch) names the op: look for a division by 0, a logarithm or root of what "
+                      "is not positive, an exponential",
+                      f"bound what '{layer}' reads, and look at its parameters", "lower the learning rate"), layer, rules)
+    keep = f"keep '{layer}' in FP32"
+    return Cause("a cast overflows" if cast.answer == YES else "values overflow in the forward pass", "sure", "error",
+                 (*asked, cast), (f"{keep}, or train in BF16: no loss scale helps a forward pass" if signs.in_bf16() else keep,
+                                  "monitor.find_first_bad(batch) names the op",
+                                  "normalise before the layer, or scale what it makes"), layer, rules)
+
+
+def _gradient_cause(signs: _Signs, asked: list[Answer], forward: Answer, collapsed: bool) -> Cause:
+    """Gradients that are not finite while the loss is."""
+    told = [alert for alert in signs.alerts("MP501") if "gradient" in alert["message"]]
+    culprit = next((step["bad"] for step in reversed(signs.history.steps) if step.get("bad")), "")
+    evidence = Answer("Which gradient is the first that is not finite?", YES if culprit or told else UNKNOWN,
+                      f"'{culprit}'" if culprit else _cite(told[0]) if told else "norms were not recorded")
+    by_scale = collapsed and not signs.is_wide
+    return Cause("a gradient overflows at every loss scale" if by_scale else "a gradient is NaN or Inf",
+                 _surely(forward, evidence), "error", (*asked, evidence),
+                 ("monitor.find_first_bad(batch) names the op of the backward pass",
+                  "look for a square root, norm or division at 0, whose derivative is Inf",
+                  *signs.in_16_bits(f"keep what is behind '{culprit}' in FP32" if culprit else "keep what overflows in FP32")),
+                 culprit or (told[0]["layer"] if told else ""), ("MP501", "MP506", "MP507"))
 
 
 def _breaks(signs: _Signs) -> Iterator[Cause]:
     """Failures that end a training."""
     bad = signs.bad_loss()
     collapsed = signs.collapsed_scale()
-    if YES not in (bad.answer, collapsed.answer):
+    told = signs.alerted("Did a rule find NaN or Inf?", "MP501", where=lambda alert: alert["severity"] != "note")
+    found = next((answer for answer in (bad, collapsed, told) if answer.answer == YES), None)
+    if found is None:
         exploding = signs.exploding()
         if exploding.answer == YES:
             yield Cause("gradients explode", "sure", "error", (bad, exploding),
-                        ("clip the norm of gradients, after they were unscaled",
-                         "lower the learning rate, or warm it up for longer",
-                         "look at the initialisation of the layers whose gradients are largest"))
+                        (signs.clip(), "lower the learning rate, or warm it up for longer",
+                         "look at the initialisation of the layers whose gradients are largest"), rules=("MP505",))
         return
     start = next((step for step, value in signs.loss if not math.isfinite(value)), None)
-    asked = [bad if bad.answer == YES else collapsed]
     inputs = signs.bad_inputs()
-    asked.append(inputs)
+    asked = [found, inputs]
     if inputs.answer == YES:
         yield Cause("the data", "sure", "error", tuple(asked),
                     ("look at the batch (actions={'error': 'keep'} keeps it in monitor.kept)",
-                     "refuse batches that are not finite, and scale inputs into the range of the format"))
+                     "refuse batches that are not finite, and scale inputs into the range that was assumed"),
+                    rules=("MP501", "MP513", "MP506", "MP507"))
         return
     if (replayed := signs.replayed()).answer == YES:
         yield _replayed_cause((*asked, replayed), signs.history)
@@ -261,89 +342,113 @@ def _breaks(signs: _Signs) -> Iterator[Cause]:
     forward, layer = signs.forward_overflow()
     asked.append(forward)
     if forward.answer == YES:
-        cast = signs.overflowing_cast(layer)
-        asked.append(cast)
-        yield Cause("a cast overflows" if cast.answer == YES else "values overflow in the forward pass", "sure", "error",
-                    (*asked, collapsed) if collapsed not in asked else tuple(asked),
-                    (f"keep '{layer}' in FP32, or train in BF16: no loss scale helps a forward pass",
-                     "monitor.find_first_bad(batch) names the op",
-                     "normalise before the layer, or scale what it makes"), layer)
+        yield _forward_cause(signs, asked, forward, layer)
         return
     exploding = signs.exploding(start)
     asked.append(exploding)
     if exploding.answer == YES:
         yield Cause("gradients explode", _surely(exploding), "error", tuple(asked),
-                    ("clip the norm of gradients, after they were unscaled", "lower the learning rate"))
-        return
-    if collapsed.answer == YES:
-        culprit = next((step["bad"] for step in reversed(signs.history.steps) if step.get("bad")), "")
-        evidence = Answer("Which gradient is the first that is not finite?", YES if culprit else UNKNOWN,
-                          f"'{culprit}'" if culprit else "norms were not recorded")
-        yield Cause("a gradient overflows at every loss scale", _surely(forward, evidence), "error",
-                    (*asked, evidence),
-                    ("monitor.find_first_bad(batch) names the op of the backward pass",
-                     "look for a square root, norm or division at 0, whose derivative is Inf",
-                     f"keep what is behind '{culprit}' in FP32" if culprit else "train in BF16"), culprit)
-        return
-    yield Cause("NaN or Inf of an origin that was not recorded", "not sure", "error", tuple(asked),
-                ("record outputs of modules: Monitor(values=True) and a smaller period",
-                 "monitor.find_first_bad(batch) with the batch of that step"))
+                    (signs.clip(), "lower the learning rate"), rules=("MP501", "MP505", "MP506", "MP507"))
+    elif collapsed.answer == YES or bad.answer != YES:
+        yield _gradient_cause(signs, asked, forward, collapsed.answer == YES)
+    else:
+        yield Cause("NaN or Inf of an origin that was not recorded", "not sure", "error", tuple(asked),
+                    ("record outputs of modules: Monitor(values=True) and a smaller period",
+                     "monitor.find_first_bad(batch) with the batch of that step"), rules=("MP501",))
+
+
+def _scales(signs: _Signs) -> Iterator[Cause]:
+    """A loss scale that falls, and values near the end of a format, while the loss is finite."""
+    forward, layer = signs.forward_overflow()
+    falling = signs.falling_scale()
+    if falling.answer == YES and signs.collapsed_scale().answer != YES:
+        yield Cause("steps are skipped too often", "sure" if forward.answer == YES else "not sure", "warning", (falling, forward),
+                    (*(signs.in_16_bits(f"keep '{layer}' in FP32") if layer else ()),
+                     *(() if layer else ("monitor.find_first_bad(batch) names what overflows",)),
+                     "let the scale grow less often (growth_interval), or bound it"), layer, ("MP502", "MP506", "MP507"))
+    elif forward.answer == YES and signs.bad_loss().answer != YES and signs.alerts("MP502"):
+        near = signs.alerts("MP502")[0]
+        yield Cause("values come near the end of FP16", "sure", near["severity"], (forward, signs.bad_loss()),
+                    (f"keep '{near['layer']}' in FP32", "normalise before the layer, or scale what it makes", *signs.in_bf16()),
+                    near["layer"], ("MP502",))
+
+
+def _tables(signs: _Signs) -> Iterator[tuple]:
+    """Rules, the cause that they are signs of, a question, and remedies."""
+    yield (("MP508", "MP504"), "a layer does not learn", "Is a layer without a gradient or an output?",
+           ("see whether it is detached, frozen or unused", "look for units that are never positive"))
+    yield (("MP509",), "small values beside large ones", "Are magnitudes of a tensor too far apart for its format?",
+           ("normalise, or take logarithms of what spans decades", "subtract before squaring: E (x - m)^2, not E x^2 - m^2",
+            *signs.in_16_bits("add in FP32: sums, means, norms, softmax")))
+    yield (("MP510",), "channels of uneven sizes", "Is a channel far larger than the others?",
+           ("normalise the channels, or the inputs, before they are reduced together",))
+    yield (("MP407",), "the optimizer's epsilon is 0", "Is epsilon 0 in the dtype of the optimizer's state?",
+           ("raise epsilon to 1e-7 or more", *signs.in_16_bits("keep the state in FP32")))
+    yield (("MP411",), "the scaler is used in the wrong order", "Were gradients clipped or used while they were scaled?",
+           ("scaler.unscale_(optimizer) before clipping; scaler.step(optimizer) in place of optimizer.step()",))
+    yield (("MP511",), "ranks disagree", "Do ranks hold different parameters?",
+           ("broadcast the parameters at the start", "look for random numbers and for conditions that differ by rank"))
+    yield (("MP513",), "inputs outside of what was assumed", "Did inputs leave the range that was assumed of them?",
+           ("mend the preprocessing", "judge the model again with the range that the alert names"))
 
 
 def _slows(signs: _Signs) -> Iterator[Cause]:
     """Failures that spoil what is learned."""
-    falling = signs.falling_scale()
-    if falling.answer == YES and signs.collapsed_scale().answer != YES:
-        forward, layer = signs.forward_overflow()
-        yield Cause("steps are skipped too often", "sure" if forward.answer == YES else "not sure", "warning", (falling, forward),
-                    (f"keep '{layer}' in FP32" if layer else "monitor.find_first_bad(batch) names what overflows",
-                     "let the scale grow less often (growth_interval), or bound it"), layer)
+    yield from _scales(signs)
     stuck = signs.stuck()
     lost, layer = signs.lost_gradients()
+    small = signs.alerted("Was the norm of all gradients below 1e-6?", "MP505", where=lambda alert: " is under 1e-6 " in alert["message"])
     if lost.answer == YES:
         yield Cause("small gradients are lost", _surely(lost), "error" if stuck.answer == YES else "warning", (stuck, lost),
-                    ("use a GradScaler, or let its scale grow further", "train in BF16, whose range is that of FP32",
-                     "multiply the loss of that branch"), layer)
+                    ("let the scale of the GradScaler grow further" if signs.scale else "use a GradScaler", *signs.in_bf16(),
+                     "multiply the loss of that branch"), layer,
+                    ("MP503", "MP508", *(("MP505",) if small.answer == YES else ())))
     kept = signs.alerted("Did 16-bit weights keep their value under an update?", "MP409")
     if kept.answer == YES:
         yield Cause("updates are lost in 16-bit weights", "sure", "error" if stuck.answer == YES else "warning", (stuck, kept),
                     ("keep a copy of the weights in FP32 for the optimizer", "round stochastically"),
-                    signs.alerts("MP409")[0]["layer"])
+                    signs.alerts("MP409")[0]["layer"], ("MP409",))
     vanishing = signs.vanishing()
-    if vanishing.answer == YES and lost.answer != YES:
-        yield Cause("gradients vanish", _surely(stuck, lost), "warning", (stuck, vanishing, lost),
+    if YES in (vanishing.answer, small.answer) and lost.answer != YES:
+        yield Cause("gradients vanish", _surely(stuck, lost), "warning", (stuck, vanishing if vanishing.answer == YES else small, lost),
                     ("precision is not the cause: look at the initialisation, at saturated functions and at "
-                     "residual connections", "raise the learning rate once the loss falls"))
-    for rules, cause, question, remedies in (
-            (("MP508", "MP504"), "a layer does not learn", "Is a layer without a gradient or an output?",
-             ("see whether it is detached, frozen or unused", "look for units that are never positive")),
-            (("MP509",), "small values beside large ones", "Are magnitudes of a tensor too far apart for its format?",
-             ("add in FP32: sums, means, norms, softmax", "subtract before squaring: E (x - m)^2, not E x^2 - m^2")),
-            (("MP510",), "channels of uneven sizes", "Is a channel far larger than the others?",
-             ("normalise the channels, or the inputs, before they are reduced together",)),
-            (("MP407",), "the optimizer's epsilon is 0", "Is epsilon 0 in the dtype of the optimizer's state?",
-             ("raise epsilon to 1e-7 or more, or keep the state in FP32",)),
-            (("MP411",), "the scaler is used in the wrong order", "Were gradients clipped or used while they were scaled?",
-             ("scaler.unscale_(optimizer) before clipping; scaler.step(optimizer) in place of optimizer.step()",)),
-            (("MP511",), "ranks disagree", "Do ranks hold different parameters?",
-             ("broadcast the parameters at the start", "look for random numbers and for conditions that differ by rank"))):
+                     "residual connections", "raise the learning rate once the loss falls"), rules=("MP505",))
+    for rules, cause, question, remedies in _tables(signs):
         answer = signs.alerted(question, *rules)
         if answer.answer == YES:
             worst = signs.alerts(*rules)[0]
-            yield Cause(cause, "sure", worst["severity"], (stuck, answer), remedies, worst["layer"])
+            yield Cause(cause, "sure", worst["severity"], (stuck, answer), remedies, worst["layer"], rules)
+
+
+def _unexplained(signs: _Signs, causes: list[Cause]) -> Iterator[Cause]:
+    """Alerts above a note that are no sign of a cause, one for each rule."""
+    explained = {rule for cause in causes for rule in cause.rules}
+    left = {alert["rule"]: alert for alert in reversed(signs.history.alerts)
+            if alert["severity"] != "note" and alert["rule"] not in explained}
+    for rule, alert in sorted(left.items()):
+        yield Cause(f"an alert of {rule} without a known cause", "not sure", alert["severity"],
+                    (Answer("Which cause is this alert a sign of?", UNKNOWN, _cite(alert)),),
+                    ("the alert says what to look at", f"mpopt --explain {rule} says what it means"), alert["layer"], (rule,))
 
 
 def diagnose(history: History) -> list[Cause]:
-    """The causes that the signs of a run lead to, the worst first; none if it looks healthy. If the
-    loss does not fall and no sign of precision is there, the cause is none of these, and said to be
+    """The causes that the signs of a run lead to, the worst first; none if it looks healthy. Each
+    alert above a note is a sign of one of them, or stands alone as one whose cause is not known. If
+    the loss does not fall and there is no sign at all, the cause is none of these, and said to be
     unsure."""
     signs = _Signs(history)
-    causes = [*_breaks(signs), *_slows(signs)]
+    causes = [*_breaks(signs)]
+    if not any("MP505" in cause.rules for cause in causes):
+        causes += _norms(signs)
+    known = {rule for cause in causes for rule in cause.rules}
+    # What breaks a training brings about these signs, too.
+    causes += (cause for cause in _slows(signs) if not (cause.rules and known.issuperset(cause.rules)))
+    causes += _unexplained(signs, causes)
     stuck = signs.stuck()
     if not causes and stuck.answer == YES:
         lost, _ = signs.lost_gradients()
         causes.append(Cause("not one that the record shows", "not sure", "note", (stuck, signs.bad_loss(), lost, signs.vanishing()),
-                            ("compare with a run in FP32 on the same batches (mpopt.monitor.compare)",
+                            (*signs.in_16_bits("compare with a run in FP32 on the same batches (mpopt.monitor.compare)"),
                              "look at the data, the learning rate and the loss itself")))
     order = ("error", "warning", "note")
     return sorted(causes, key=lambda cause: order.index(cause.severity))

@@ -32,7 +32,7 @@ class GradientNorm(Judge):
         where, layer = self._largest(step)
         at = f"step {step.step}: the total gradient norm {number(total)}"
         remedy = ("lower the learning rate, check the loss term and the batch, or clip by "
-                  "clip_grad_norm_ after scaler.unscale_")
+                  f"{self.run.after_unscaling('clip_grad_norm_')}")
         over = self.begins("over 1000", total > 1000, self.HIGH)
         if over:
             yield Alert("MP505", "error", layer, step.step,
@@ -65,8 +65,8 @@ class GradientNorm(Judge):
                 yield Alert("MP505", "warning", layer, step.step,
                             f"{at} is {number(total / median) if median else 'far'} times the "
                             f"median of the last {len(recent)} ({number(median)}), {where}: an "
-                            "odd batch or a learning rate at its limit; look at the batch, clip "
-                            "after scaler.unscale_")
+                            "odd batch or a learning rate at its limit; look at the batch, "
+                            f"{self.run.after_unscaling('clip')}")
         recent.append(total)
         del recent[:-self.RECENT]
 
@@ -122,8 +122,7 @@ class NoGradient(Judge):
                 yield Alert("MP508", "warning", layer, step.step,
                             f"step {step.step}: the norm of the gradient of layer '{layer}' stayed "
                             f"at {number(norm)} or below for {self.TIMES} steps, under 1e-10: it "
-                            "does not learn; look for dead units, a factor of 0 or gradients that "
-                            "were flushed (a larger loss scale)")
+                            f"does not learn; {self._look_for('a factor of 0')}")
         memory["steps"] = 0
         largest.clear()
 
@@ -142,8 +141,11 @@ class NoGradient(Judge):
                 yield Alert("MP508", "warning", layer, sample.step,
                             f"step {sample.step}: no element of the gradient of layer '{layer}' "
                             f"is above {number(magnitude)}, under 1e-10, for two samples: it does "
-                            "not learn; look for dead units, a factor near 0 or gradients that "
-                            "were flushed (a larger loss scale)")
+                            f"not learn; {self._look_for('a factor near 0')}")
+
+    def _look_for(self, factor: str) -> str:
+        flushed = self.run.in_16_bits(" or gradients that were flushed (a larger loss scale)")
+        return f"look for dead units{',' if flushed else ' or'} {factor}{flushed}"
 
 
 class NonFinite(Judge):
@@ -186,19 +188,21 @@ class NonFinite(Judge):
             return
         name = self.run.parameters[bad]
         scale = "" if step.scale is None else f" at a loss scale of {number(step.scale)}"
+        overflow = " or an overflow of FP16" if self.run.may_use("f16") else ""
         yield Alert("MP501", "error", self.run.layers[bad], step.step,
                     f"step {step.step}: the gradient of '{name}' is NaN or Inf{scale}, the first on "
                     f"the way back of {sum(not math.isfinite(n) for n in step.norms.values())}, "
                     "and the loss is finite: a derivative that is infinite (sqrt or norm at 0, "
-                    "log, division) or an overflow of FP16 behind this layer; monitor."
+                    f"log, division){overflow} behind this layer; monitor."
                     "find_first_bad(batch) names the op")
 
     def _tell_loss(self, layer: str, where: str) -> Alert:
         step, loss = self.memory["waiting"]
         self.memory["waiting"] = None
         return Alert("MP501", "error", layer, step,
-                     f"step {step}: the loss is {number(loss)}; {where}; keep what makes it in "
-                     "FP32, bound its operands, and let monitor.find_first_bad(batch) name the op")
+                     f"step {step}: the loss is {number(loss)}; {where}; "
+                     f"{self.run.in_16_bits('keep what makes it in FP32, ')}bound its operands, and "
+                     "let monitor.find_first_bad(batch) name the op")
 
     def see_sample(self, sample: Sample) -> Iterator[Alert]:
         bad = next((index for index in sample.ran
@@ -244,11 +248,13 @@ class FlushedGradients(Judge):
     """MP503 of gradients: most of what is left lies in the last two binary orders of FP16.
 
     A gradient that FP16 computed is a multiple of 2^-24; one with a smaller magnitude was
-    computed in a wider format."""
+    computed in a wider format, as all are where nothing is in FP16."""
 
     SHARE = 0.5
 
     def see_sample(self, sample: Sample) -> Iterator[Alert]:
+        if not self.run.may_use("f16"):
+            return
         for index, seen in sample.of(GRADIENT):
             last = seen.below(-22)
             flushed = seen.nonzero >= 32 and not seen.below(-24) and last >= self.SHARE * seen.nonzero

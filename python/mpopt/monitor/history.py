@@ -1,8 +1,8 @@
 """The course of a monitored run: a file of JSON lines beside its record, `run-0.history.jsonl`.
 
 A record sums up a run; this file has its steps. Lines are only ever added, so that a reader may
-follow a run that goes on. The first line has `schema` (`mpopt-history/1`), `rank`, `first_scale`;
-each other one has one of
+follow a run that goes on. The first line has `schema` (`mpopt-history/1`), `rank`, `first_scale` and
+`formats`, those of 16 and 8 bits in use (autocast, parameters, outputs); each other one has one of
 
     step    its number; `loss`, `loss_scale`, `gradient_norm`, `learning_rate`, where there is one;
             `skipped` if the scaler left the update out, `bad`, the first parameter whose gradient
@@ -49,14 +49,16 @@ class Writer:
     """Adds to the history of a record. Where the disk is full it warns once and goes quiet: a
     training is worth more than its history."""
 
-    def __init__(self, record: PathLike, rank: int, first_scale: float | None):
+    def __init__(self, record: PathLike, rank: int, first_scale: float | None,
+                 formats: Iterable[str] = ()):
         self.path = path_of(record)
         self._file = None
         try:
             self._file = self.path.open("w", encoding="utf-8")
         except OSError as error:
             self._give_up(error)
-        self._write({"schema": SCHEMA, "rank": rank, "first_scale": first_scale})
+        self._write({"schema": SCHEMA, "rank": rank, "first_scale": first_scale,
+                     "formats": sorted(formats)})
 
     def numbers(self, step: int, values: dict[str, float], *, skipped: bool,
                 bad: str | None) -> None:
@@ -150,6 +152,8 @@ class History:
     alerts: list[dict]
     ranks: list[int]
     first_scale: float | None
+    #: Formats of 16 and 8 bits; None if the files do not tell.
+    formats: list[str] | None = None
 
     def series(self, name: str) -> list[tuple[int, float]]:
         """Steps and values of `loss`, `loss_scale`, `gradient_norm` or `learning_rate`."""
@@ -227,7 +231,10 @@ def _header(line: dict) -> dict:
     if line.get("schema") != SCHEMA:
         raise ValueError("it is no history of mpopt")
     scale = line.get("first_scale")
-    return {**line, "rank": _count(line.get("rank", 0)), "first_scale": None if scale is None else float(scale)}
+    formats = line.get("formats")
+    if formats is not None:
+        formats = [_text(name) for name in formats]
+    return {**line, "formats": formats, "rank": _count(line.get("rank", 0)), "first_scale": None if scale is None else float(scale)}
 
 
 def _step(line: dict) -> dict:
@@ -274,7 +281,7 @@ def join(followers: Sequence[Follower]) -> History:
     return History(list(first.steps), [samples[step] for step in sorted(samples)],
                    sorted(alerts, key=lambda alert: alert["step"]),
                    [follower.header.get("rank", 0) for follower in ordered],
-                   first.header.get("first_scale"))
+                   first.header.get("first_scale"), first.header.get("formats"))
 
 
 def read(records: PathLike | Sequence[PathLike]) -> History:

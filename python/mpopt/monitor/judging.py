@@ -26,6 +26,21 @@ class Run:
     sees_values: bool = False
     #: Bounds of inputs by name.
     inputs: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    #: Formats below 32 bits that something was computed in, as far as the run was seen.
+    narrow: set[str] = dataclasses.field(default_factory=set)
+
+    def may_use(self, dtype: str) -> bool:
+        """Whether something is, or where outputs are not looked at could be, computed in a format
+        below 32 bits."""
+        return dtype in self.narrow or not self.narrow and not self.sees_values
+
+    def in_16_bits(self, text: str) -> str:
+        """Advice on formats; empty where everything was seen to be in FP32."""
+        return text if self.narrow or not self.sees_values else ""
+
+    def after_unscaling(self, text: str) -> str:
+        """What has to be done with unscaled gradients."""
+        return text if self.first_scale is None else f"{text} after scaler.unscale_"
 
 
 @dataclasses.dataclass

@@ -8,15 +8,15 @@ import torch
 
 from mpopt import _torch_ops
 from mpopt._command import Error, PathLike
-from mpopt.monitor import assumptions, history, replay
+from mpopt.monitor import assumptions, history, overflows, replay
 from mpopt.monitor.alerts import Alert, Log, Sink, StopTraining, check_actions, deliver, make_sink
 from mpopt.monitor.collecting import PERIODS, Collector
 from mpopt.monitor.gradient_rules import FlushedGradients, GradientNorm, NoGradient, NonFinite
-from mpopt.monitor.judging import Judge, Run, Step
+from mpopt.monitor.judging import Judge, Run, Sample, Step
 from mpopt.monitor.naming import Names, is_compiled, unwrap
 from mpopt.monitor.optimizer_rules import LostUpdate, find_zero_epsilon, zero_epsilon
 from mpopt.monitor.ranks import Ranks, RanksAgree, own_rank
-from mpopt.monitor.record import GRADIENT, VALUE
+from mpopt.monitor.record import GRADIENT, VALUE, dtype_name
 from mpopt.monitor.replay import FirstBad
 from mpopt.monitor.scale_rules import (
     ClippedScaled,
@@ -102,7 +102,9 @@ class Monitor:
             first_scale=self._scaler.first if scales else None,
             sees_values=bool(self._names.modules and record is not None and ledger is None and
                              checked["value"]),
-            inputs=assumptions.read(inputs, report))
+            inputs=assumptions.read(inputs, report),
+            narrow={name for parameter in self._names.parameters
+                    if (name := dtype_name(parameter.dtype)) in overflows.LARGEST})
         self._judges: list[Judge] = [judge(self._run) for judge in _JUDGES]
         self._collector = Collector(
             model, self._inner, self._names, self._optimizers, self._scaler if scales else None,
@@ -223,13 +225,15 @@ class Monitor:
             window = self._windows.pop(0)
             self._last_scale = fill(window.steps, window.sample, window.pending.read(),
                                     self._last_scale, self._ranks)
+            if window.sample is not None:
+                self._collector.observer.take(window.sample)
+            self._note_formats(window.sample)
             found: list[Alert] = []
             for step in window.steps:
                 for judge in self._judges:
                     found += judge.see_step(step)
                 self._tell_numbers(step)
             if window.sample is not None:
-                self._collector.observer.take(window.sample)
                 self._tell_sample(window.sample)
                 for judge in self._judges:
                     found += judge.see_sample(window.sample)
@@ -241,6 +245,14 @@ class Monitor:
             self._collector.flush()
             if self._history:
                 self._history.flush()
+
+    def _note_formats(self, sample: Sample | None) -> None:
+        """What the steps so far were computed in, below 32 bits."""
+        if self._collector.autocast is not None:
+            self._run.narrow.add(dtype_name(self._collector.autocast))
+        if sample is not None:
+            self._run.narrow.update(seen.dtype for seen in sample.seen.values()
+                                    if seen.dtype in overflows.LARGEST)
 
     def _raise(self, found: list[Alert]) -> None:
         self._found += found
@@ -278,7 +290,7 @@ class Monitor:
         """The step in the history, which begins with the record."""
         if self._history is None:
             self._history = history.Writer(self._collector.observer.record.path, own_rank(),
-                                           self._run.first_scale)
+                                           self._run.first_scale, self._run.narrow)
             for alert in self._found:
                 self._history.alert(alert)
         bad = step.first_bad()

@@ -62,4 +62,5 @@ def zero_epsilon(step: int, layer: str, name: str, dtype: str, epsilon: float) -
     return Alert("MP407", "error", layer, step,
                  f"step {step}: the optimizer's eps {epsilon:g} is 0 in {dtype.split('.')[-1]}, the "
                  f"dtype of its state of '{name}': where the second moment is 0 an update is Inf or "
-                 "NaN; keep FP32 weights and state (autocast does), or set eps=1e-4 in FP16")
+                 "NaN; " + ("set eps=1e-8" if dtype == "torch.float32" else
+                            "keep FP32 weights and state (autocast does), or set eps=1e-4 in FP16"))

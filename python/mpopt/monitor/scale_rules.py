@@ -10,8 +10,14 @@ from mpopt.monitor.judging import Judge, Run, Step, number
 #: A scale from which on a scaler is expected to come down: GradScaler's own start. DeepSpeed
 #: and Megatron-LM start at 2^32.
 USUAL = 65536.0
-_REMEDY = ("find what overflows (monitor.find_first_bad(batch)), keep it in FP32, take the mean "
-           "where the loss is a sum, or train in BF16")
+
+
+def _remedy(run: Run) -> str:
+    find = "find what overflows (monitor.find_first_bad(batch))"
+    if not run.in_16_bits("known"):
+        return f"{find}; nothing is computed in 16 bits, so leave the scaler out"
+    return (f"{find}, keep it in FP32, take the mean where the loss is a sum"
+            + (", or train in BF16" if run.may_use("f16") else ""))
 
 
 class LossScale(Judge):
@@ -68,7 +74,7 @@ class LossScale(Judge):
         return self.memory["levels"].get(key, (0, 0, False))[2]
 
     def _alert(self, severity: str, step: Step, what: str) -> Alert:
-        return Alert("MP506", severity, "", step.step, f"{what}; {_REMEDY}")
+        return Alert("MP506", severity, "", step.step, f"{what}; {_remedy(self.run)}")
 
 
 class SkippedSteps(Judge):
@@ -123,7 +129,7 @@ class SkippedSteps(Judge):
                                   f"{chance:.1g})")
 
     def _alert(self, severity: str, step: Step, what: str) -> Alert:
-        return Alert("MP507", severity, "", step.step, f"step {step.step}: {what}; {_REMEDY}")
+        return Alert("MP507", severity, "", step.step, f"step {step.step}: {what}; {_remedy(self.run)}")
 
 
 class ClippedScaled(Judge):

@@ -71,9 +71,11 @@ class DeadLayer(Judge):
             if self.begins(name, dead, times=2, pause=1):
                 yield Alert("MP504", "warning", name, sample.step,
                             f"step {sample.step}: all {seen.count} values that '{name}' gave are "
-                            f"{'0' if not seen.absmax else 'below 1e-10'}: dead units, flushed "
-                            "weights or an overflow before a normalisation; look at the weights "
-                            "and biases before it, and lower the learning rate")
+                            f"{'0' if not seen.absmax else 'below 1e-10'}: dead units"
+                            + self.run.in_16_bits(", flushed weights or an overflow before a "
+                                                  "normalisation") +
+                            "; look at the weights and biases before it, and lower the learning "
+                            "rate")
 
 
 class WideRange(Judge):
@@ -109,8 +111,8 @@ class WideRange(Judge):
                                 f"99.9th percentile, and {seen.below(normal) / seen.nonzero:.1%} "
                                 f"of it is subnormal in {seen.dtype}"
                                 + (", ten times more than before" if worse else "")
-                                + ": small values are lost beside large ones; normalise, or keep "
-                                "the module in FP32")
+                                + ": small values are lost beside large ones; normalise"
+                                + ("" if seen.dtype == "f32" else ", or keep the module in FP32"))
 
 
 class ChannelImbalance(Judge):
@@ -136,8 +138,9 @@ class ChannelImbalance(Judge):
                             f"step {step}: the root mean square of the largest channel of "
                             f"the output of '{name}' is {number(largest)}, {number(ratio)} times "
                             f"that of the median one ({number(median)}): sums over channels lose "
-                            "the others; normalise the features or the inputs, or keep what sums "
-                            "over them in FP32")
+                            f"{self.run.in_16_bits('the others') or 'digits of the others'}; "
+                            "normalise the features or the inputs"
+                            + self.run.in_16_bits(", or keep what sums over them in FP32"))
 
 
 class InputRange(Judge):
