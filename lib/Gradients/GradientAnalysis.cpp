@@ -3,6 +3,7 @@
 
 #include "mpopt/Gradients/GradientAnalysis.h"
 
+#include "ComposedSlope.h"
 #include "GradientDriver.h"
 #include "Storage.h"
 
@@ -73,7 +74,8 @@ void GradientAnalysis::Driver::visit(Operation *op) {
     for (OpResult result : op->getResults())
       gradients[result].value = ranges.preRounding(result);
   } else {
-    if (auto transfer = dyn_cast<SpreadOpInterface>(op))
+    auto transfer = dyn_cast<SpreadOpInterface>(op);
+    if (!(gradient && giveComposedSlope(op, *this)) && transfer)
       transfer.transferSpread(*this);
     if (gradient && llvm::any_of(op->getResults(), [&](Value result) {
           return !gradients[result].knowsValue;

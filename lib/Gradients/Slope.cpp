@@ -25,9 +25,9 @@ template <int count> struct NormalPoints {
   NormalPoints();
 };
 
-using Points = NormalPoints<33>;
+using Points = NormalPoints<34>;
 /// For an expectation of expectations.
-using OuterPoints = NormalPoints<9>;
+using OuterPoints = NormalPoints<10>;
 
 /// Nodes and weights in place of the last point on each side, for slopes that
 /// are 0 but for arguments seldom met: shares that halve from one to the next.

@@ -206,3 +206,28 @@ func.func @lp_pool(
   %l = mp.reduce_sum %p {axes = array<i64: 0, 1, 2, 3>, keepdims = false} : (tensor<8x4x8x8xf32>) -> tensor<f32>
   return %l : tensor<f32>
 }
+
+// -----
+
+// The slope of log(|x| + 1e-6) is about 1 / |x|: as large as 1e6 next to 0 alone. A root of
+// what a clip leaves is steep where the clip passes nothing.
+// CHECK: rms {{[4-9]\..*}},
+// CHECK: = mp.mul {{.*}}mp.backward
+// CHECK: rms {{[01]\..*}},
+// CHECK: = mp.where {{.*}}mp.backward
+#n = {mean = 0.0 : f64, std = 1.0 : f64, lo = -6.0 : f64, hi = 6.0 : f64, source = "option"}
+func.func @composed(
+    %x: tensor<8x64xf32> {mp.name = "x", mp.assume = #n},
+    %z: tensor<8x64xf32> {mp.name = "z", mp.assume = #n},
+    %g: tensor<8x64xf32> {mp.assume = #n}) -> tensor<f32> {
+  %eps = mp.constant dense<1.0e-6> : tensor<f32>
+  %k = mp.clip %z min %eps : (tensor<8x64xf32>, tensor<f32>) -> tensor<8x64xf32>
+  %e = mp.sqrt %k : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  %a = mp.abs %x : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  %b = mp.add %a, %eps : (tensor<8x64xf32>, tensor<f32>) -> tensor<8x64xf32>
+  %c = mp.log %b : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  %s = mp.add %c, %e : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  %m = mp.mul %s, %g : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  %l = mp.reduce_sum %m {axes = array<i64: 0, 1>, keepdims = false} : (tensor<8x64xf32>) -> tensor<f32>
+  return %l : tensor<f32>
+}

@@ -6,15 +6,16 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
-#include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/EstimateMath.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 using namespace mlir;
 using namespace mpopt;
@@ -22,24 +23,44 @@ using namespace mpopt;
 /// Ops on the way to the variable.
 static constexpr unsigned kMostDepth = 8;
 
-static bool isArithmetic(Operation *op) {
-  return isa<mp::AddOp, mp::SubOp, mp::MulOp, mp::DivOp, mp::PowOp>(op);
+/// The step that an op of one result and several operands is.
+std::optional<Expression::Kind> Expression::kindOf(Operation *op) {
+  using Result = std::optional<Kind>;
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case<mp::AddOp>([](auto) { return Kind::Add; })
+      .Case<mp::SubOp>([](auto) { return Kind::Sub; })
+      .Case<mp::MulOp>([](auto) { return Kind::Mul; })
+      .Case<mp::DivOp>([](auto) { return Kind::Div; })
+      .Case<mp::PowOp>([](auto) { return Kind::Pow; })
+      .Case<mp::MaxOp>([](auto) { return Kind::Max; })
+      .Case<mp::MinOp>([](auto) { return Kind::Min; })
+      .Case<mp::GreaterOp>([](auto) { return Kind::Greater; })
+      .Case<mp::GreaterEqualOp>([](auto) { return Kind::GreaterEqual; })
+      .Case<mp::LessOp>([](auto) { return Kind::Less; })
+      .Case<mp::LessEqualOp>([](auto) { return Kind::LessEqual; })
+      .Case<mp::WhereOp>([](auto) { return Kind::Where; })
+      .Default(std::nullopt);
 }
 
-static bool isStep(Operation *op) {
-  return isArithmetic(op) || isa<mp::CastOp, mp::ClipOp>(op) ||
+bool Expression::isStep(Operation *op) {
+  std::optional<Kind> kind = kindOf(op);
+  if (kind)
+    return *kind == Kind::Where ? op->getNumOperands() == 3
+                                : op->getNumOperands() == 2;
+  return isa<mp::CastOp, mp::ClipOp>(op) ||
          (op->getNumOperands() == 1 && getFunction(op));
 }
 
 /// The values of which `value` is an elementwise function, none being a number.
 /// False if there are several, or too many steps.
-static bool findVariable(Value value, const MaybeShape &shape, unsigned depth,
-                         Value &variable) {
+bool Expression::findVariable(Value value, const MaybeShape &shape,
+                              unsigned depth, Value &variable) {
   if (getSplatConstant(value))
     return true;
   Operation *op = value.getDefiningOp();
   bool step = op && isStep(op) && depth < kMostDepth &&
-              isa<FloatType>(getElementType(value)) && getShape(value) == shape;
+              op->getNumResults() == 1 && getShape(value) == shape &&
+              (isa<FloatType>(getElementType(value)) || kindOf(op));
   if (step) {
     Value inner = variable;
     bool one = llvm::all_of(op->getOperands(), [&](Value operand) {
@@ -57,15 +78,26 @@ static bool findVariable(Value value, const MaybeShape &shape, unsigned depth,
 }
 
 std::optional<Expression> Expression::of(Operation *op) {
-  if (!isArithmetic(op))
+  if (op->getNumOperands() < 2 || !kindOf(op) || !isStep(op))
     return std::nullopt;
   Value result = op->getResult(0);
   MaybeShape shape = getShape(result);
   if (!shape || !isa<FloatType>(getElementType(result)))
     return std::nullopt;
-  Value left, right;
-  if (!findVariable(op->getOperand(0), shape, 0, left) ||
-      !findVariable(op->getOperand(1), shape, 0, right) || !left || !right)
+  SmallVector<Value, 3> depending, variables;
+  for (Value operand : op->getOperands()) {
+    Value variable;
+    if (!findVariable(operand, shape, 0, variable))
+      return std::nullopt;
+    if (variable) {
+      depending.push_back(operand);
+      variables.push_back(variable);
+    }
+  }
+  // A choice between a value and a number is a truncation, which has a closed
+  // form.
+  bool chooses = isa<mp::WhereOp>(op);
+  if (variables.size() < (chooses ? 3 : 2))
     return std::nullopt;
   auto makeOf = [&](Value variable) {
     Expression expression(variable);
@@ -73,17 +105,60 @@ std::optional<Expression> Expression::of(Operation *op) {
     expression.steps.push_back(last);
     return expression;
   };
-  // One operand may itself be what the other depends on.
-  if (left == right)
-    return makeOf(left);
-  for (Value operand : op->getOperands()) {
-    unsigned index = operand == op->getOperand(0) ? 1 : 0;
-    Value found = operand;
-    if (findVariable(op->getOperand(index), shape, 0, found) &&
-        found == operand)
-      return makeOf(operand);
-  }
+  if (llvm::all_equal(variables))
+    return makeOf(variables.front());
+  // One operand may itself be what the others depend on.
+  for (Value candidate : depending)
+    if (llvm::all_of(depending, [&](Value operand) {
+          Value found = candidate;
+          return operand == candidate ||
+                 (findVariable(operand, shape, 0, found) && found == candidate);
+        }))
+      return makeOf(candidate);
   return std::nullopt;
+}
+
+std::optional<Expression> Expression::ofProduct(ArrayRef<Factor> factors,
+                                                const MaybeShape &shape) {
+  Value variable;
+  for (const Factor &factor : factors)
+    if (!findVariable(factor.of, shape, 0, variable))
+      return std::nullopt;
+  if (!variable)
+    return std::nullopt;
+  Expression expression(variable);
+  unsigned product = expression.addNumber(1);
+  for (const Factor &factor : factors) {
+    Step step{factor.kind == Factor::Kind::Over ? Kind::Div : Kind::Mul};
+    step.operands[0] = product;
+    step.operands[1] = expression.addFactor(factor);
+    product = expression.steps.size();
+    expression.steps.push_back(step);
+  }
+  return expression;
+}
+
+/// The factor itself, of which a quotient takes the reciprocal.
+unsigned Expression::addFactor(const Factor &factor) {
+  unsigned value = add(factor.of);
+  Step step{Kind::Slope};
+  step.operands[0] = value;
+  switch (factor.kind) {
+  case Factor::Kind::Times:
+  case Factor::Kind::Over:
+    return value;
+  case Factor::Kind::Slope:
+    step.unary = factor.unary;
+    break;
+  case Factor::Kind::If:
+  case Factor::Kind::Unless:
+    step.kind = Kind::Where;
+    step.operands[1] = addNumber(factor.kind == Factor::Kind::If);
+    step.operands[2] = addNumber(factor.kind == Factor::Kind::Unless);
+    break;
+  }
+  steps.push_back(step);
+  return steps.size() - 1;
 }
 
 std::optional<Expression> Expression::ofValue(Value value) {
@@ -103,33 +178,27 @@ Expression::Step Expression::makeStep(Operation *op) {
   Step step{Kind::Function};
   if (auto clip = dyn_cast<mp::ClipOp>(op)) {
     step.kind = Kind::Clip;
-    Step none{Kind::Number};
-    none.number = kInfinity;
     step.operands[0] = add(clip.getInput());
-    for (auto [index, limit] :
-         {std::pair(1u, clip.getMin()), std::pair(2u, clip.getMax())}) {
-      if (limit) {
-        step.operands[index] = add(limit);
-        continue;
-      }
-      step.operands[index] = steps.size();
-      steps.push_back(none);
-      steps.back().number *= index == 1 ? -1 : 1;
-    }
+    step.operands[1] =
+        clip.getMin() ? add(clip.getMin()) : addNumber(-kInfinity);
+    step.operands[2] =
+        clip.getMax() ? add(clip.getMax()) : addNumber(kInfinity);
     return step;
   }
   for (unsigned index = 0; index < op->getNumOperands(); ++index)
     step.operands[index] = add(op->getOperand(index));
-  if (std::optional<Unary> unary = getFunction(op)) {
-    step.unary = *unary;
-    return step;
-  }
-  step.kind = isa<mp::AddOp>(op)   ? Kind::Add
-              : isa<mp::SubOp>(op) ? Kind::Sub
-              : isa<mp::MulOp>(op) ? Kind::Mul
-              : isa<mp::DivOp>(op) ? Kind::Div
-                                   : Kind::Pow;
+  if (std::optional<Kind> kind = kindOf(op))
+    step.kind = *kind;
+  else
+    step.unary = *getFunction(op);
   return step;
+}
+
+unsigned Expression::addNumber(double number) {
+  Step step{Kind::Number};
+  step.number = number;
+  steps.push_back(step);
+  return steps.size() - 1;
 }
 
 unsigned Expression::add(Value value) {
@@ -146,6 +215,41 @@ unsigned Expression::add(Value value) {
   known[value] = steps.size();
   steps.push_back(step);
   return steps.size() - 1;
+}
+
+/// Loops over rows are vector code.
+void Expression::combine(Kind kind, const double *lhs, const double *rhs,
+                         double *out, size_t count) {
+  auto each = [&](auto function) {
+    for (size_t i = 0; i < count; ++i)
+      out[i] = function(lhs[i], rhs[i]);
+  };
+  switch (kind) {
+  case Kind::Add:
+    return each([](double x, double y) { return x + y; });
+  case Kind::Sub:
+    return each([](double x, double y) { return x - y; });
+  case Kind::Mul:
+    return each([](double x, double y) { return x * y; });
+  case Kind::Div:
+    return each([](double x, double y) { return x / y; });
+  case Kind::Pow:
+    return each(raise);
+  case Kind::Max:
+    return each([](double x, double y) { return std::max(x, y); });
+  case Kind::Min:
+    return each([](double x, double y) { return std::min(x, y); });
+  case Kind::Greater:
+    return each(std::greater<double>());
+  case Kind::GreaterEqual:
+    return each(std::greater_equal<double>());
+  case Kind::Less:
+    return each(std::less<double>());
+  case Kind::LessEqual:
+    return each(std::less_equal<double>());
+  default:
+    llvm_unreachable("no combination of two numbers");
+  }
 }
 
 void Expression::evaluate(llvm::ArrayRef<double> points,
@@ -175,27 +279,23 @@ void Expression::evaluate(llvm::ArrayRef<double> points,
     case Kind::Function:
       each([&](double x, double) { return mpopt::evaluate(step.unary, x); });
       break;
-    case Kind::Add:
-      each([](double x, double y) { return x + y; });
+    case Kind::Slope:
+      each([&](double x, double) { return derivative(step.unary, x); });
       break;
-    case Kind::Sub:
-      each([](double x, double y) { return x - y; });
+    case Kind::Where: {
+      const double *test = row(0), *x = row(1), *other = row(2);
+      for (size_t i = 0; i < count; ++i)
+        out[i] = test[i] != 0 ? x[i] : other[i];
       break;
-    case Kind::Mul:
-      each([](double x, double y) { return x * y; });
-      break;
-    case Kind::Div:
-      each([](double x, double y) { return x / y; });
-      break;
-    case Kind::Pow:
-      each(raise);
-      break;
+    }
     case Kind::Clip: {
       const double *x = row(0), *least = row(1), *most = row(2);
       for (size_t i = 0; i < count; ++i)
         out[i] = std::min(std::max(x[i], least[i]), most[i]);
       break;
     }
+    default:
+      combine(step.kind, row(0), row(1), out, count);
     }
   }
   llvm::copy(llvm::ArrayRef(rows).take_back(count), results.begin());

@@ -10,6 +10,7 @@
 #ifndef MPOPT_RANGES_VALUE_EXPRESSION_H
 #define MPOPT_RANGES_VALUE_EXPRESSION_H
 
+#include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Unary.h"
 
 #include "mlir/IR/Value.h"
@@ -23,9 +24,22 @@ namespace mpopt {
 /// The result of an elementwise op as a function of one value.
 class Expression {
 public:
+  /// A part of a product: a value, its reciprocal, 1 where it is true or where
+  /// it is not, or the derivative of a function at it.
+  struct Factor {
+    enum class Kind { Times, Over, If, Unless, Slope };
+    Kind kind;
+    mlir::Value of;
+    Unary unary{UnaryFunction::Relu};
+  };
+
   /// Nothing if the operands of the op depend on several values, or only one of
   /// them on any, so that the op itself says all.
   static std::optional<Expression> of(mlir::Operation *op);
+  /// A product in a tensor of that shape; nothing if its factors depend on
+  /// several values or on none.
+  static std::optional<Expression> ofProduct(llvm::ArrayRef<Factor> factors,
+                                             const MaybeShape &shape);
   /// A value that is computed of one other, element by element; nothing if it
   /// is computed of several or in another way.
   static std::optional<Expression> ofValue(mlir::Value value);
@@ -37,7 +51,25 @@ public:
                 llvm::MutableArrayRef<double> values) const;
 
 private:
-  enum class Kind { Variable, Number, Function, Add, Sub, Mul, Div, Pow, Clip };
+  enum class Kind {
+    Variable,
+    Number,
+    Function,
+    Slope,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Pow,
+    Max,
+    Min,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    Clip,
+    Where
+  };
   struct Step {
     Kind kind;
     /// Earlier steps.
@@ -48,7 +80,15 @@ private:
 
   explicit Expression(mlir::Value variable) : its(variable) {}
   unsigned add(mlir::Value value);
+  unsigned addNumber(double number);
+  unsigned addFactor(const Factor &factor);
+  static std::optional<Kind> kindOf(mlir::Operation *op);
+  static bool isStep(mlir::Operation *op);
+  static bool findVariable(mlir::Value value, const MaybeShape &shape,
+                           unsigned depth, mlir::Value &variable);
   Step makeStep(mlir::Operation *op);
+  static void combine(Kind kind, const double *lhs, const double *rhs,
+                      double *out, size_t count);
 
   mlir::Value its;
   /// The last step is the result.
