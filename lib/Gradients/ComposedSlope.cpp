@@ -63,9 +63,9 @@ static std::optional<Multiplied> findFactor(Operation *op,
   Operation *maker = second.getDefiningOp();
   std::optional<Unary> made = maker ? getFunction(maker) : std::nullopt;
   bool isResult = made && made->function == passed->function;
-  return Multiplied{first, Factor{Kind::Slope, isResult ? maker->getOperand(0)
-                                                        : second,
-                                  *passed}};
+  return Multiplied{
+      first,
+      Factor{Kind::Slope, isResult ? maker->getOperand(0) : second, *passed}};
 }
 
 bool mpopt::giveComposedSlope(Operation *op, BackwardSpreadContext &ctx) {

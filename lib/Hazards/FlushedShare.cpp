@@ -9,9 +9,12 @@
 
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Normal.h"
+#include "mpopt/Ranges/Value/Expression.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
+#include <array>
 #include <cmath>
 
 using namespace mlir;
@@ -68,6 +71,44 @@ struct Tally {
 };
 } // namespace
 
+/// The share of a function of one number, which may have next to nothing for
+/// half of its arguments and large values for the others; nothing for other
+/// values.
+static std::optional<double> shareOfFunction(Value value, double flushAt,
+                                             const RangeAnalysis &ranges) {
+  std::optional<Expression> expression = Expression::ofValue(value);
+  if (!expression)
+    return std::nullopt;
+  const AbstractValue &x = ranges.preRounding(expression->variable());
+  if (!x.hasLikely())
+    return std::nullopt;
+  // Shares of a percent are told apart.
+  constexpr size_t kPoints = 256;
+  static const auto quantiles = [] {
+    std::array<double, kPoints> at;
+    for (size_t i = 0; i < kPoints; ++i)
+      at[i] = normalQuantile((double(i) + 0.5) / double(kPoints));
+    return at;
+  }();
+  Cell hull = x.hull();
+  std::array<double, kPoints> at, values;
+  llvm::transform(quantiles, at.begin(), [&](double z) {
+    return std::clamp(hull.mean + z * std::sqrt(hull.variance), hull.likelyLo,
+                      hull.likelyHi);
+  });
+  expression->evaluate(at, values);
+  Tally tally;
+  double least = std::exp(kLogZero);
+  for (double value : values) {
+    double magnitude = std::fabs(value);
+    if (magnitude > flushAt)
+      tally.kept += 1;
+    else if (magnitude > least)
+      tally.flushed += 1;
+  }
+  return tally.share();
+}
+
 FlushedShares::FlushedShares(Operation *module, AnalysisManager &manager)
     : ranges(manager.getAnalysis<RangeAnalysis>()), logarithms(ranges) {
   for (auto function : cast<ModuleOp>(module).getOps<FunctionOpInterface>())
@@ -117,6 +158,8 @@ std::optional<double> FlushedShares::judge(Value value) {
       tally.addLogarithm(cell, edge);
     return tally.share();
   }
+  if (std::optional<double> share = shareOfFunction(value, flushAt, ranges))
+    return share;
   double far = flushAt * kFarAbove;
   for (const Cell &cell : computed.cells()) {
     if (cell.empty() || expectedMagnitude(cell) == 0)

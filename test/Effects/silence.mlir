@@ -30,6 +30,23 @@
 // The degree of a node in a kernel of distances is a sum of exponentials.
 // RUN: mpopt --check %t/degree.mlir --precision fp16 | FileCheck %s --check-prefix DEGREE
 // DEGREE-NOT: error
+// Half of a softplus of wide numbers is next to 0, however large the others are.
+// RUN: not mpopt --check %t/rates.mlir --precision fp16 --input x=-600:600 --input x~0,150 | FileCheck %s --check-prefix RATES
+// RATES: error[MP203]
+// RATES: guards nothing: log of 0 is -Inf
+
+//--- rates.mlir
+func.func @main(%x: tensor<4x64xf32> {mp.name = "x"}) -> (tensor<4x64xf32> {mp.name = "result"}) {
+  %b = mp.constant dense<0.25> : tensor<64xf32>
+  %eps = mp.constant dense<1.0e-8> : tensor<f32>
+  %0 = mp.add %x, %b : (tensor<4x64xf32>, tensor<64xf32>) -> tensor<4x64xf32>
+  %1 = mp.softplus %0 : (tensor<4x64xf32>) -> tensor<4x64xf32>
+  %2 = mp.add %1, %eps : (tensor<4x64xf32>, tensor<f32>) -> tensor<4x64xf32>
+  %3 = mp.log %2 : (tensor<4x64xf32>) -> tensor<4x64xf32>
+  %far = mp.constant dense<1000.0> : tensor<f32>
+  %4 = mp.add %3, %far : (tensor<4x64xf32>, tensor<f32>) -> tensor<4x64xf32>
+  return %4 : tensor<4x64xf32>
+}
 
 //--- silence.mlir
 func.func @main(%x: tensor<4x64xf32>) -> (tensor<4x16xf32> {mp.name = "result"}) {

@@ -8,6 +8,7 @@
 
 #include "mpopt/Hazards/ConstantText.h"
 #include "mpopt/Hazards/ConstantUses.h"
+#include "mpopt/Hazards/FlushedShare.h"
 #include "mpopt/Hazards/RangeSupport.h"
 #include "mpopt/Hazards/Zeros.h"
 #include "mpopt/Repair/Scaling.h"
@@ -119,31 +120,43 @@ static bool isTrained(Operation *op) {
   return function && function->hasAttr(kTrainingStepAttr);
 }
 
-/// True if the constant guards a case that no estimate expects and that some
-/// samples are: the length of a vector, or a number that is 0 for a sample of
-/// zeros, as a spectrum is. Rows without a variance do not occur where others
-/// do, and the root of a zero that nothing divides by is finite, as long as its
-/// gradient is not computed.
-static bool guardsZeroSample(const Guarded &guarded) {
+/// True if a number or more of the value are expected to be stored as 0.
+static bool losesSome(Value value, FlushedShares &shares) {
+  std::optional<double> share = shares.of(value);
+  std::optional<int64_t> count = getNumElements(getShape(value));
+  return share && count && *share * double(*count) >= 1;
+}
+
+/// True if the constant guards zeros of which the effect tells nothing: numbers
+/// that become 0 where they are stored, or a case that no estimate expects and
+/// that some samples are, the length of a vector, or a number that is 0 for a
+/// sample of zeros, as a spectrum is. Rows without a variance do not occur
+/// where others do. The root of a zero that nothing divides by is finite, as
+/// long as its gradient is not computed.
+static bool guardsZeros(const Guarded &guarded, FlushedShares &shares) {
+  Operation *first = guarded.first().op;
+  if (!isTrained(first) &&
+      llvm::all_of(guarded.guards,
+                   [](const Guard &guard) { return keepsZero(guard.op); }))
+    return false;
+  OpOperand *use = guarded.use;
+  Operation *op = use->getOwner();
+  bool guards = hasRole(op, Role::Addition | Role::LimitsBelow) &&
+                op->getNumOperands() == 2;
+  Value other = guards ? op->getOperand(1 - use->getOperandNumber()) : Value();
+  if (guards && losesSome(other, shares))
+    return true;
   auto isNormalization = [](Operation *op) {
     return hasRole(getMeaning(getKind(op), op->getContext()),
                    Role::Normalization);
   };
   auto isRoot = [](Operation *op) { return hasRole(op, Role::Root); };
-  Operation *first = guarded.first().op;
   if (isNormalization(first) ||
-      llvm::any_of(guarded.first().path, isNormalization) ||
-      (keepsZero(first) && !isTrained(first)))
+      llvm::any_of(guarded.first().path, isNormalization))
     return false;
-  OpOperand *use = guarded.use;
-  Operation *op = use->getOwner();
-  Value other = hasRole(op, Role::Addition | Role::LimitsBelow) &&
-                        op->getNumOperands() == 2
-                    ? op->getOperand(1 - use->getOperandNumber())
-                    : Value();
   if (isRoot(first) || llvm::any_of(guarded.first().path, isRoot))
-    return !other || !sumsPositive(other);
-  return other && isZeroForZeros(other);
+    return !guards || !sumsPositive(other);
+  return guards && isZeroForZeros(other);
 }
 
 static void addPath(FindingBuilder &finding, const Guarded &guarded) {
@@ -176,7 +189,7 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
              describeLoss(use.stats, use.stats.flushes, use.stats.firstFlush,
                           "at most half the smallest " + dtype + " value, " +
                               formatNumber(format.minSubnormal)));
-  if (guardsZeroSample(guarded))
+  if (guardsZeros(guarded, getAnalysis<FlushedShares>()))
     finding.unexpected();
   addPath(finding, guarded);
   llvm::SetVector<Operation *> kept;
