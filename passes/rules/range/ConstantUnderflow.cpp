@@ -135,9 +135,9 @@ static bool losesSome(Value value, FlushedShares &shares) {
 /// long as its gradient is not computed.
 static bool guardsZeros(const Guarded &guarded, FlushedShares &shares) {
   Operation *first = guarded.first().op;
-  if (!isTrained(first) &&
-      llvm::all_of(guarded.guards,
-                   [](const Guard &guard) { return keepsZero(guard.op); }))
+  if (!isTrained(first) && llvm::all_of(guarded.guards, [](const Guard &guard) {
+        return keepsZero(guard.op);
+      }))
     return false;
   OpOperand *use = guarded.use;
   Operation *op = use->getOwner();
