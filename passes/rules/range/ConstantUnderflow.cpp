@@ -22,6 +22,7 @@
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/Normal.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -127,13 +128,39 @@ static bool losesSome(Value value, FlushedShares &shares) {
   return share && count && *share * double(*count) >= 1;
 }
 
+/// True if a sum of rectified numbers is expected to be 0 in a run: of n normal
+/// numbers all are below 0 with the probability P(x < 0)^n.
+static bool expectsZeroSum(Value sum, const RangeAnalysis &ranges) {
+  Operation *op = getMaker(sum, Peel::CastsAndViews);
+  Operation *term = hasRole(op, Role::Sum)
+                        ? getMaker(op->getOperand(0), Peel::CastsAndViews)
+                        : nullptr;
+  if (!hasRole(term, Role::Rectifier))
+    return false;
+  const AbstractValue &x = ranges.preRounding(term->getOperand(0));
+  std::optional<int64_t> terms = getNumElements(getShape(term->getResult(0))),
+                         sums = getNumElements(getShape(sum));
+  if (!x.hasLikely() || !terms || !sums || *sums == 0)
+    return false;
+  Cell hull = x.hull();
+  double below = hull.variance > 0
+                     ? normalShareBelow(-hull.mean / std::sqrt(hull.variance))
+                     : hull.mean <= 0;
+  // A test set has so many samples, more or less.
+  constexpr double kSamples = 1000;
+  return kSamples * double(*sums) *
+             std::pow(below, double(*terms) / double(*sums)) >=
+         1;
+}
+
 /// True if the constant guards zeros of which the effect tells nothing: numbers
 /// that become 0 where they are stored, or a case that no estimate expects and
 /// that some samples are, the length of a vector, or a number that is 0 for a
 /// sample of zeros, as a spectrum is. Rows without a variance do not occur
 /// where others do. The root of a zero that nothing divides by is finite, as
 /// long as its gradient is not computed.
-static bool guardsZeros(const Guarded &guarded, FlushedShares &shares) {
+static bool guardsZeros(const Guarded &guarded, FlushedShares &shares,
+                        const RangeAnalysis &ranges) {
   Operation *first = guarded.first().op;
   if (!isTrained(first) && llvm::all_of(guarded.guards, [](const Guard &guard) {
         return keepsZero(guard.op);
@@ -144,7 +171,7 @@ static bool guardsZeros(const Guarded &guarded, FlushedShares &shares) {
   bool guards = hasRole(op, Role::Addition | Role::LimitsBelow) &&
                 op->getNumOperands() == 2;
   Value other = guards ? op->getOperand(1 - use->getOperandNumber()) : Value();
-  if (guards && losesSome(other, shares))
+  if (guards && (losesSome(other, shares) || expectsZeroSum(other, ranges)))
     return true;
   auto isNormalization = [](Operation *op) {
     return hasRole(getMeaning(getKind(op), op->getContext()),
@@ -189,7 +216,8 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
              describeLoss(use.stats, use.stats.flushes, use.stats.firstFlush,
                           "at most half the smallest " + dtype + " value, " +
                               formatNumber(format.minSubnormal)));
-  if (guardsZeros(guarded, getAnalysis<FlushedShares>()))
+  if (guardsZeros(guarded, getAnalysis<FlushedShares>(),
+                  getAnalysis<RangeAnalysis>()))
     finding.unexpected();
   addPath(finding, guarded);
   llvm::SetVector<Operation *> kept;
