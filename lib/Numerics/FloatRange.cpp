@@ -3,6 +3,7 @@
 
 #include "mpopt/Numerics/FloatRange.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/StorageFormat.h"
 
 using namespace mpopt;
 
@@ -89,53 +90,52 @@ void FloatRange::tighten() {
 // Storing
 //===----------------------------------------------------------------------===//
 
-FloatRange FloatRange::store(const FloatFormat &format, StoreMode mode) const {
+FloatRange FloatRange::store(const StorageFormat &format) const {
+  const FloatFormat *floats = format.floats;
+  Interval edges = format.overflowFrom(), ends = format.ends();
   FloatRange stored = *this;
   bool past[2] = {negInf, posInf}; // Below, above.
   if (!finite.isEmpty()) {
     auto round = [&](double end) {
-      return std::fabs(end) < format.overflowFrom ? format.round(end) : end;
+      bool isPast = end <= edges.lo || end >= edges.hi;
+      return isPast && !format.saturates ? end : format.round(end);
     };
-    past[0] |= finite.lo <= -format.overflowFrom;
-    past[1] |= finite.hi >= format.overflowFrom;
+    past[0] |= finite.lo <= edges.lo;
+    past[1] |= finite.hi >= edges.hi;
     stored.finite = {round(finite.lo) + 0.0, round(finite.hi) + 0.0};
   }
 
   // The smallest non-zero value of the format is always a lower bound.
-  stored.minNonZero = format.minSubnormal;
-  if (minNonZero > format.flushAt && minNonZero < format.overflowFrom)
+  stored.minNonZero = format.step();
+  if (minNonZero > format.flushAt() && -minNonZero > edges.lo &&
+      minNonZero < edges.hi)
     stored.minNonZero = std::max(format.round(minNonZero), stored.minNonZero);
   // A format without zero rounds up to its smallest value, and has no sign.
-  if (!format.hasZero && stored.finite.lo < format.minSubnormal) {
-    stored.nan |= stored.finite.lo < 0;
+  if (floats && !floats->hasZero && finite.lo < ends.lo) {
+    stored.nan |= finite.lo < 0;
     stored.finite =
-        hull(intersect(stored.finite, {format.minSubnormal, kInfinity}),
-             format.minSubnormal);
+        hull(intersect(stored.finite, {ends.lo, kInfinity}), ends.lo);
   }
-  Interval tiny = {std::nextafter(-format.minNormal, 0),
-                   std::nextafter(format.minNormal, 0)};
-  if (mode.flushSubnormals && stored.minNonZero < format.minNormal &&
-      !intersect(stored.finite, tiny).isEmpty())
-    stored.finite = hull(stored.finite, 0.0);
 
-  bool toInf = format.hasInf && !mode.saturate;
-  bool toNaN = !toInf && format.hasNaN && !mode.saturate;
+  bool toInf = floats && floats->hasInf && !format.saturates;
+  bool toNaN = floats && floats->hasNaN && !toInf && !format.saturates;
   stored.negInf = past[0] && toInf;
   stored.posInf = past[1] && toInf;
   stored.nan |= toNaN && (past[0] || past[1]);
   if (!toInf && !toNaN) {
     if (past[0])
-      stored.finite = hull(stored.finite, -format.maxFinite);
+      stored.finite = hull(stored.finite, ends.lo);
     if (past[1])
-      stored.finite = hull(stored.finite, format.maxFinite);
+      stored.finite = hull(stored.finite, ends.hi);
   }
   // The result of casting NaN to a format without NaN is not defined.
-  if (stored.nan && !format.hasNaN) {
+  if (stored.nan && !(floats && floats->hasNaN)) {
     stored.nan = false;
-    stored.finite = hull(stored.finite, Interval::symmetric(format.maxFinite));
+    stored.finite = hull(stored.finite, ends);
   }
   // Rounding keeps integers: the format's values between two integers are
   // either all integers or include those between.
+  stored.integral = format.scale == 1 && (integral || !floats);
   stored.tighten();
   return stored;
 }

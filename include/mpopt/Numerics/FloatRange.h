@@ -20,14 +20,7 @@
 
 namespace mpopt {
 
-/// The effects of a store beyond rounding.
-struct StoreMode {
-  /// Overflow gives the largest finite value instead of Inf or NaN (ONNX Cast
-  /// to the 8-bit formats).
-  bool saturate = false;
-  /// Subnormal results may be flushed to zero.
-  bool flushSubnormals = false;
-};
+struct StorageFormat;
 
 struct FloatRange {
   Interval finite = Interval::empty();
@@ -68,9 +61,9 @@ struct FloatRange {
   /// end between zero and `minNonZero`, `minNonZero` from bounds without zero.
   void tighten();
 
-  /// The values that are read back after a store in the format, which rounds to
-  /// nearest even.
-  FloatRange store(const FloatFormat &format, StoreMode mode = {}) const;
+  /// The values that are read back after a store in the format. A bound past
+  /// its ends stays where the format does not saturate.
+  FloatRange store(const StorageFormat &format) const;
 
   bool operator==(const FloatRange &other) const = default;
 };

@@ -5,6 +5,7 @@
 
 #include "mpopt/Numerics/Binary.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/StorageFormat.h"
 
 #include <cmath>
 

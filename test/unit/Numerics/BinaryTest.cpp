@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mpopt/Numerics/Binary.h"
+#include "mpopt/Numerics/StorageFormat.h"
 #include "mpopt/Numerics/Unary.h"
 
 #include "test/unit/Numerics/Samples.h"

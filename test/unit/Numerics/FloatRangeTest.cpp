@@ -3,6 +3,7 @@
 
 #include "mpopt/Numerics/FloatRange.h"
 #include "mpopt/Numerics/Accumulation.h"
+#include "mpopt/Numerics/StorageFormat.h"
 
 #include "test/unit/Numerics/Samples.h"
 
@@ -14,8 +15,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-FloatRange store(Interval finite, llvm::StringRef format, StoreMode mode = {}) {
-  return FloatRange::of(finite).store(*FloatFormat::byName(format), mode);
+FloatRange store(Interval finite, llvm::StringRef format) {
+  return FloatRange::of(finite).store(*StorageFormat::byName(format));
 }
 
 TEST(FloatRange, OverflowKeepsTheBoundAndSetsTheFlag) {
@@ -35,11 +36,10 @@ TEST(FloatRange, FormatsWithoutInf) {
   FloatRange range = store({500, 1000}, "f8E4M3FN");
   EXPECT_TRUE(range.nan);
   EXPECT_FALSE(range.posInf);
-  StoreMode saturate;
-  saturate.saturate = true;
-  FloatRange clamped = store({500, 1000}, "f8E4M3FN", saturate);
-  EXPECT_TRUE(clamped.contains(448));
-  EXPECT_FALSE(clamped.nan);
+  StorageFormat saturating = *StorageFormat::byName("f8E4M3FN");
+  saturating.saturates = true;
+  EXPECT_EQ(FloatRange::of({500, 1000}).store(saturating),
+            FloatRange::of({448, 448}));
   EXPECT_TRUE(store({0, 9}, "f4E2M1FN").contains(6));
   EXPECT_TRUE(store({-1, 0.5}, "f8E8M0FNU").nan);
 }
@@ -52,9 +52,6 @@ TEST(FloatRange, SmallestValues) {
   FloatRange kept = store({1e-8, 1}, "f32");
   EXPECT_FALSE(kept.mayBeZero());
   EXPECT_EQ(kept.minNonZero, double(1e-8f));
-  StoreMode flush;
-  flush.flushSubnormals = true;
-  EXPECT_TRUE(store({0x1p-20, 1}, "f16", flush).mayBeZero());
   EXPECT_FALSE(store({0x1p-20, 1}, "f16").mayBeZero());
   EXPECT_EQ(store({-3, 5}, "f16").positivePart(), (Interval{0x1p-24, 5}));
   EXPECT_EQ(store({-3, 5}, "f16").negativePart(), (Interval{-3, -0x1p-24}));
@@ -83,13 +80,13 @@ TEST(FloatRange, StoreHoldsEverySample) {
     if (&format == &FloatFormat::f64())
       continue; // Nothing wider to store from.
     for (bool saturate : {false, true}) {
-      StoreMode mode;
-      mode.saturate = saturate;
+      StorageFormat storage = format;
+      storage.saturates |= saturate;
       // Values of f32: edges, midpoints and subnormals of narrower formats.
       Samples samples(FloatFormat::f32(), 3);
       for (int box = 0; box < 300; ++box) {
         FloatRange range = samples.box();
-        FloatRange stored = range.store(format, mode);
+        FloatRange stored = range.store(storage);
         for (int i = 0; i < 20; ++i) {
           double value = samples.in(range);
           llvm::APFloat rounded(value);

@@ -9,6 +9,7 @@
 
 #include "Variants.h"
 
+#include "mpopt/Numerics/StorageFormat.h"
 #include "test/unit/Numerics/Samples.h"
 
 #include "gtest/gtest.h"

@@ -59,20 +59,10 @@ readOperands(Op op, const StorageFormat &format, TransferContext &ctx) {
 /// saturate(round(x / s) + z) to the codes.
 static FloatRange quantized(const FloatRange &x, const FloatRange &scale,
                             const FloatRange &zero, const ComputeError &error,
-                            const Interval &all) {
+                            const StorageFormat &codes) {
   FloatRange code = range::div(x, scale, error);
   code = apply(Unary{UnaryFunction::Round}, code, error);
-  code = range::add(code, zero);
-  // NaN becomes whatever the platform says; infinities saturate.
-  Interval stored =
-      code.nan || code.finite.isEmpty() ? all : intersect(code.finite, all);
-  if (stored.isEmpty())
-    stored = Interval::point(code.finite.lo > all.hi ? all.hi : all.lo);
-  if (code.posInf || code.finite.hi > all.hi)
-    stored = hull(stored, all.hi);
-  if (code.negInf || code.finite.lo < all.lo)
-    stored = hull(stored, all.lo);
-  return FloatRange::of(stored);
+  return range::add(code, zero).store(codes);
 }
 
 /// The numbers for which codes stand: a rectifier in front of a quantisation is
@@ -105,7 +95,7 @@ static void transferQuantize(mp::QuantizeOp op, TransferContext &ctx) {
           ctx, readOperands(op, *format, ctx),
           [&](ArrayRef<FloatRange> in) {
             if (!format->floats)
-              return quantized(in[0], in[1], in[2], error, format->codes);
+              return quantized(in[0], in[1], in[2], error, *format);
             // To floats: divided, and rounded by the store.
             FloatRange code = range::div(in[0], in[1], error);
             return format->saturates
@@ -144,21 +134,19 @@ static void transferDequantize(mp::DequantizeOp op, TransferContext &ctx) {
 static void transferFakeQuantize(mp::FakeQuantizeOp op, TransferContext &ctx) {
   StorageFormat format = *storageFormatOf(op);
   ComputeError error = functionError(ctx, op.getInput());
-  ctx.result(0, mapGroups(
-                    ctx, readOperands(op, format, ctx),
-                    [&](ArrayRef<FloatRange> in) {
-                      FloatRange code =
-                          quantized(in[0], in[1], in[2], error, format.codes);
-                      FloatRange value =
-                          range::mul(range::sub(code, in[2]), in[1]);
-                      value.finite =
-                          cells::roundedIn(*error.format, value.finite, 2);
-                      // Also that of 0 over a scale that is stored as 0: a
-                      // kernel may round and clip in floats.
-                      value.nan |= range::div(in[0], in[1], error).nan;
-                      return value;
-                    },
-                    [&](ArrayRef<Likely> in) { return clipped(in, format); }));
+  ctx.result(
+      0, mapGroups(
+             ctx, readOperands(op, format, ctx),
+             [&](ArrayRef<FloatRange> in) {
+               FloatRange code = quantized(in[0], in[1], in[2], error, format);
+               FloatRange value = range::mul(range::sub(code, in[2]), in[1]);
+               value.finite = cells::roundedIn(*error.format, value.finite, 2);
+               // Also that of 0 over a scale that is stored as 0: a
+               // kernel may round and clip in floats.
+               value.nan |= range::div(in[0], in[1], error).nan;
+               return value;
+             },
+             [&](ArrayRef<Likely> in) { return clipped(in, format); }));
 }
 
 static void transferDynamicQuantize(mp::DynamicQuantizeOp op,

@@ -8,6 +8,7 @@
 #include "ReductionFunctions.h"
 
 #include "mpopt/Numerics/FloatRange.h"
+#include "mpopt/Numerics/StorageFormat.h"
 #include "mpopt/Numerics/Unary.h"
 #include "mpopt/Ranges/Value/SoftmaxEstimate.h"
 
