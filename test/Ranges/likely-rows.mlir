@@ -97,3 +97,14 @@ func.func @rectified(%x: tensor<64x64xf32> {mp.assume = #n}) -> tensor<64x64xf32
   %1 = mp.where %0, %x, %zero : (tensor<64x64xi1>, tensor<64x64xf32>, tensor<f32>) -> tensor<64x64xf32>
   return %1 : tensor<64x64xf32>
 }
+
+// -----
+
+// Less the logarithm of the sum of exponentials no element is expected above 0, however far both
+// are rounded.
+func.func @log_softmax(%x: tensor<64x16xf16> {mp.assume = {lo = -300.0 : f64, hi = 300.0 : f64, mean = 25.0 : f64, std = 36.0 : f64}}) -> tensor<64x16xf16> {
+  %0 = mp.reduce_log_sum_exp %x {axes = array<i64: 1>, keep_dims = true} : (tensor<64x16xf16>) -> tensor<64x1xf16>
+  // expected-remark-re @below {{likely (propagated) [{{.*}}, -{{.*}}] mean}}
+  %1 = mp.sub %x, %0 : (tensor<64x16xf16>, tensor<64x1xf16>) -> tensor<64x16xf16>
+  return %1 : tensor<64x16xf16>
+}

@@ -79,6 +79,11 @@ void relations::refineLogSoftmax(mp::SubOp op, Operation *log,
   if (!axes || peel(op.getLhs(), &error) != peel(z, &error) ||
       !isRowScale(op.getRhs(), op.getLhs(), *axes))
     return;
+  if (value.hasLikely() && ctx.of(z).hasLikely())
+    expectLike(value, cells::softmaxOf(
+                          getShape(z), ctx.of(z), *axes, /*logarithm=*/true,
+                          /*rowsHaveFinite=*/false, ctx.functionFormat(z),
+                          ctx.sumFormat(z)));
   // Relative errors of the exponential and of the sum are absolute ones of the
   // logarithm; those of z count times z. An exponential that underflows bounds
   // nothing.
