@@ -12,7 +12,7 @@
 // No finite error changes a test for NaN or Inf.
 // RUN: mpopt --check %t/guard.mlir | FileCheck %s --check-prefix GUARD
 // GUARD: is expected to move `result` by {{[0-9.e-]+}} %: fine
-// UNKNOWN: "unknown": "how errors of `{{.*}}` change what it chooses is not estimated"
+// UNKNOWN: "unknown": "how errors of the result of `mp.mul` change what it chooses is not estimated"
 
 //--- near.mlir
 // A common term of 1,000 hides how far 512 candidates are apart.
