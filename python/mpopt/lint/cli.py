@@ -10,7 +10,7 @@ import os
 from mpopt import _console, _input_files, _output_files
 from mpopt._command import Error
 from mpopt._version import __version__
-from mpopt.lint import fixes, formats, linter, project, source, table
+from mpopt.lint import fixes, formats, linter, notebook, project, source, table
 
 SEVERITIES = ("note", "warning", "error")
 # Files of a folder that name none of these are no training scripts, and not parsed.
@@ -29,7 +29,7 @@ def make_parser() -> argparse.ArgumentParser:
                              "never run.", epilog="exit status: 0 nothing at or above --fail-on; 1 findings; 2 an error. "
                              "A comment `# noqa: MP701` silences a line.")
     parser.add_argument("paths", nargs="*", metavar="FILE|FOLDER", help="scripts; - is standard input. Of a folder: "
-                        "every .py file that names torch or a library on top of it")
+                        "every .py and .ipynb file that names torch or a library on top of it")
     parser.add_argument("--select", action="append", default=[], metavar="LIST", help="only these rules: ids, prefixes "
                         "(MP72) or names")
     parser.add_argument("--ignore", action="append", default=[], metavar="LIST", help="not these rules")
@@ -72,7 +72,7 @@ def list_files(paths: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
             for folder, folders, names in os.walk(path, onerror=fail):
                 folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS and name[0] != ".")
                 for name in sorted(names):
-                    if name.endswith(".py") and is_about_training(os.path.join(folder, name)):
+                    if name.endswith((".py", notebook.SUFFIX)) and is_about_training(os.path.join(folder, name)):
                         files[os.path.join(folder, name)] = None
         else:
             files[path] = None
@@ -109,6 +109,7 @@ def lint_file(path: str, selected: set[str], fix: str, roots: tuple[str, ...] = 
     judged by themselves."""
     try:
         text = source.read(path)
+        fix = "" if path.endswith(notebook.SUFFIX) else fix
         fixed = linter.fix_text(text, path, selected)[0] if fix else text
         found = linter.lint_text(fixed if fix == "fix" else text, path, selected, None if fix else project.load(roots))
     except source.SourceError as error:
@@ -178,7 +179,7 @@ def merge(findings: list, files: list[str]) -> list:
     order = {path: number for number, path in enumerate(files)}
     unique = {}
     for finding in findings:
-        key = order.get(finding.file, len(order)), finding.file, finding.line, finding.column, finding.rule
+        key = order.get(finding.file, len(order)), finding.file, finding.cell or 0, finding.line, finding.column, finding.rule
         if key not in unique or SEVERITIES.index(unique[key].severity) < SEVERITIES.index(finding.severity):
             unique[key] = finding
     return [unique[key] for key in sorted(unique)]

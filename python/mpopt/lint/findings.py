@@ -26,10 +26,12 @@ class Finding:
     fix: str | None = None
     end_line: int = 0
     change: Any = dataclasses.field(default=None, compare=False, repr=False)
+    # Of a notebook: the cell that has the line, from 1.
+    cell: int | None = None
 
     def as_json(self) -> dict:
         return {key: getattr(self, key) for key in
-                ("rule", "name", "severity", "file", "line", "column", "message", "fix")}
+                ("rule", "name", "severity", "file", "cell", "line", "column", "message", "fix")}
 
 
 def is_silenced(finding: Finding, lines: list[str]) -> bool:

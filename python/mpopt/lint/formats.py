@@ -33,7 +33,8 @@ def count(number: int, word: str) -> str:
 def write_text(report: Report) -> str:
     findings, lines = report.findings, []
     for finding in findings:
-        lines.append(f"{printable(finding.file)}:{finding.line}:{finding.column}: {finding.severity}: "
+        cell = f"cell {finding.cell}:" if finding.cell else ""
+        lines.append(f"{printable(finding.file)}:{cell}{finding.line}:{finding.column}: {finding.severity}: "
                      f"{printable(finding.message)} [{finding.rule} {finding.name}]")
         if finding.fix:
             lines.append(f"    fix: {printable(finding.fix)}")
@@ -85,12 +86,17 @@ def write_sarif(report: Report) -> str:
             "results": [{
                 "ruleId": finding.rule, "ruleIndex": index[finding.rule],
                 "level": SARIF_LEVELS[finding.severity],
-                "message": {"text": finding.message},
+                "message": {"text": in_cell(finding)},
                 "locations": [{"physicalLocation": {
                     "artifactLocation": {"uri": as_uri(finding.file)},
                     "region": {"startLine": finding.line, "startColumn": finding.column}}}],
             } for finding in findings],
         }]}, indent=2, ensure_ascii=False) + "\n"
+
+
+def in_cell(finding: Finding) -> str:
+    """The message, with the cell of a notebook, which these forms have no place for."""
+    return f"cell {finding.cell}: {finding.message}" if finding.cell else finding.message
 
 
 def as_uri(path: str) -> str:
@@ -106,7 +112,7 @@ def write_github(report: Report) -> str:
     for finding in report.findings:
         place = f"file={escape(finding.file, True)},line={finding.line},col={finding.column}"
         title = escape(f"{finding.rule} {finding.name}", True)
-        lines.append(f"::{GITHUB_LEVELS[finding.severity]} {place},title={title}::{escape(finding.message)}\n")
+        lines.append(f"::{GITHUB_LEVELS[finding.severity]} {place},title={title}::{escape(in_cell(finding))}\n")
     return "".join(lines)
 
 

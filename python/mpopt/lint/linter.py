@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mpopt.lint import fixes, rules, source, table
+import dataclasses
+
+from mpopt.lint import fixes, notebook, rules, source, table
 from mpopt.lint.findings import Finding, is_silenced
 from mpopt.lint.interpreter import Interpreter
 from mpopt.lint.project import Project
@@ -22,7 +24,8 @@ def lint_text(text: str, path: str = "<text>", selected: set[str] | None = None,
 
 def lint_here(text: str, path: str, selected: set[str] | None, project: Project | None = None) -> list[Finding]:
     """The same in this thread, whose stack has to be deep enough."""
-    script = source.parse(text)
+    book = source.read_notebook(text) if path.endswith(notebook.SUFFIX) else None
+    script = source.parse(text) if book is None else source.parse_notebook(book)
     script.path = path
     program = Interpreter(script, project).interpret()
     records = table.load()
@@ -38,7 +41,14 @@ def lint_here(text: str, path: str, selected: set[str] | None, project: Project 
                           place.end_line, report.change)
         if not is_silenced(finding, owner.lines):
             findings.setdefault((finding.file != path, finding.file, finding.line, finding.column, finding.rule), finding)
-    return [findings[key] for key in sorted(findings)]
+    found = [findings[key] for key in sorted(findings)]
+    return found if book is None else [in_cell(book, finding) if finding.file == path else finding for finding in found]
+
+
+def in_cell(book: notebook.Notebook, finding: Finding) -> Finding:
+    """A finding at its place in a notebook, which nothing changes."""
+    cell, line = book.place(finding.line)
+    return dataclasses.replace(finding, cell=cell, line=line, fix=None, change=None)
 
 
 def fix_text(text: str, path: str = "<text>", selected: set[str] | None = None) -> tuple[str, int]:

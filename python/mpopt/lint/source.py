@@ -9,6 +9,7 @@ import ast
 import contextlib
 import gc
 import io
+import re
 import sys
 import threading
 import tokenize
@@ -16,6 +17,7 @@ import warnings
 from collections.abc import Callable
 
 from mpopt import _input_files
+from mpopt.lint import notebook
 from mpopt.lint.script import Script
 
 LARGEST = 8 << 20
@@ -35,8 +37,14 @@ class SourceError(Exception):
     """The text is one line, without the file's name."""
 
 
+# Configurations may be valid Python, of which nothing would be found.
+NO_SCRIPTS = (".toml", ".yaml", ".yml", ".json", ".ini", ".cfg", ".md", ".txt", ".sh")
+
+
 def read(path: str) -> str:
     """The text of a script; `-` is standard input."""
+    if path.lower().endswith(NO_SCRIPTS):
+        raise SourceError("is neither a Python script nor a notebook, and not read")
     try:
         return decode(_input_files.read(path, LARGEST))
     except _input_files.Unreadable as error:
@@ -68,6 +76,25 @@ def parse(text: str) -> Script:
     if is_too_deep(script):
         raise SourceError(f"has a statement that nests deeper than {DEEPEST} levels")
     return script
+
+
+def read_notebook(text: str) -> notebook.Notebook:
+    try:
+        return notebook.read(text)
+    except notebook.NotebookError as error:
+        raise SourceError(str(error)) from error
+
+
+def parse_notebook(book: notebook.Notebook) -> Script:
+    try:
+        return parse(book.text)
+    except SourceError as error:
+        # The cell is what a reader sees.
+        match = re.match(r"line (\d+) (.*)", str(error))
+        if match is None:
+            raise
+        cell, line = book.place(int(match[1]))
+        raise SourceError(f"cell {cell}, line {line} {match[2]}") from error
 
 
 def _parse_tree(text: str) -> ast.Module:

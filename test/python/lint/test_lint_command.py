@@ -61,7 +61,7 @@ def test_json(script):
     assert report["schema"] == "mpopt-lint/1"
     first, second = report["findings"]
     assert first["rule"] == "MP763" and first["severity"] == "note"
-    assert set(second) == {"rule", "name", "severity", "file", "line", "column", "message", "fix"}
+    assert set(second) == {"rule", "name", "severity", "file", "cell", "line", "column", "message", "fix"}
     assert (second["rule"], second["line"], second["column"]) == ("MP721", 7, 5)
     assert second["fix"] == "insert scaler.unscale_(optimizer)"
 

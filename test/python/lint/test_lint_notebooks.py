@@ -1,0 +1,70 @@
+"""Notebooks: their cells are one script, and findings name the cell."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from test_lint_command import lint, refused
+
+CELLS = [("markdown", "# Training"), ("code", "%matplotlib inline\nimport torch\n!pip install x\nfiles = !ls"),
+         ("code", "%%time\nmodel = torch.nn.Linear(4, 4)\nmodel.half()"), ("code", "%%bash\necho $HOME (\n"),
+         ("code", "model?"), ("code", "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nx = '''\n%d\n''' % 3")]
+
+
+def write(path, cells):
+    path.write_text(json.dumps({"cells": [{"cell_type": kind, "source": text.splitlines(keepends=True)} for kind, text in cells],
+                                "nbformat": 4}))
+    return path
+
+
+def test_place_is_that_in_the_cell(tmp_path):
+    path = write(tmp_path / "train.ipynb", CELLS)
+    done = lint(path)
+    assert done.returncode == 1 and f"{path}:cell 3:3:1: error: " in done.stdout and "[MP701" in done.stdout
+    finding, = json.loads(lint(path, "--format", "json").stdout)["findings"]
+    assert (finding["cell"], finding["line"], finding["column"], finding["rule"]) == (3, 3, 1, "MP701")
+    for form in ("sarif", "github"):
+        assert "cell 3: " in lint(path, "--format", form).stdout
+
+
+def test_folders_and_comments(tmp_path):
+    write(tmp_path / "train.ipynb", CELLS)
+    write(tmp_path / "other.ipynb", [(kind, text.replace("half()", "half()  # noqa: MP701")) for kind, text in CELLS])
+    (tmp_path / ".ipynb_checkpoints").mkdir()
+    write(tmp_path / ".ipynb_checkpoints" / "train.ipynb", CELLS)
+    files = [finding["file"] for finding in json.loads(lint(tmp_path, "--format", "json").stdout)["findings"]]
+    assert files == [str(tmp_path / "train.ipynb")]
+
+
+def test_nothing_changes_a_notebook(tmp_path):
+    path = write(tmp_path / "train.ipynb", [("code", "import torch\nscaler = torch.cuda.amp.GradScaler()")])
+    before = path.read_text()
+    done = lint(path, "--fix", "--format", "json")
+    assert path.read_text() == before and json.loads(done.stdout)["findings"][0]["fix"] is None
+
+
+@pytest.mark.parametrize("text, reason", [("{}", "is no notebook"), ("[1", "is no notebook"), ('{"cells": [1]}', "is no notebook"),
+                                          ("[" * 100_000, "is no notebook")])
+def test_what_is_no_notebook(text, reason, tmp_path):
+    path = tmp_path / "bad.ipynb"
+    path.write_text(text)
+    refused(lint(path), reason)
+
+
+def test_a_cell_that_is_no_python(tmp_path):
+    refused(lint(write(tmp_path / "bad.ipynb", [("markdown", "a"), ("code", "import torch"), ("code", "x = 1\nx = = 1")])),
+            "cell 3, line 2 is not valid Python")
+
+
+def test_no_cells(tmp_path):
+    done = lint(write(tmp_path / "empty.ipynb", []))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["job.toml", "recipe.yaml", "config.yml", "ds.json"])
+def test_configurations_are_refused(name, tmp_path):
+    path = tmp_path / name
+    path.write_text("dtype: bfloat16\n")
+    refused(lint(path), "is neither a Python script nor a notebook")
+    assert "no findings" not in lint(path).stdout
