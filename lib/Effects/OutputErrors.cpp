@@ -102,17 +102,17 @@ static bool isAllLost(Value value, const RangeAnalysis &ranges) {
 /// The first value on the way of an output of which nothing is estimated.
 /// Integers decide where every float has an estimate.
 static Value findUnestimated(Value value, const RangeAnalysis &ranges) {
-  auto find = [&](Operation *op, auto isOfType) {
+  auto find = [&](Operation *op, bool isInteger) {
     auto operand = llvm::find_if(op->getOperands(), [&](Value operand) {
-      return isOfType(getElementType(operand)) &&
+      return isa<IntegerType>(getElementType(operand)) == isInteger &&
              !ranges.of(operand).hasLikely();
     });
     return operand == op->operand_end() ? Value() : *operand;
   };
   while (Operation *op = value.getDefiningOp()) {
-    Value operand = find(op, llvm::IsaPred<FloatType>);
+    Value operand = find(op, /*isInteger=*/false);
     if (!operand)
-      operand = find(op, llvm::IsaPred<IntegerType>);
+      operand = find(op, /*isInteger=*/true);
     if (!operand)
       break;
     value = operand;
@@ -120,21 +120,57 @@ static Value findUnestimated(Value value, const RangeAnalysis &ranges) {
   return value;
 }
 
+/// `Gather_3` (Gather), as far as the model has names for it.
+static std::string describeOp(Operation *op) {
+  std::string name = getOpName(op), type = getOpType(op);
+  return "`" + name + "`" + (name == type ? "" : " (" + type + ")");
+}
+
+static std::string describeValue(Value value) {
+  std::string name = getTensorName(value);
+  Operation *op = value.getDefiningOp();
+  return name.empty() && op ? "the result of " + describeOp(op)
+                            : "`" + name + "`";
+}
+
 static Unknown describeUnestimated(Value value, const RangeAnalysis &ranges) {
   value = findUnestimated(value, ranges);
   std::string name = getTensorName(value);
-  if (isa<BlockArgument>(value) && isa<IntegerType>(getElementType(value)))
+  Operation *op = value.getDefiningOp();
+  if (!op && isa<IntegerType>(getElementType(value)))
     return {"`" + name + "` may be any whole number", name};
-  return {"nothing is estimated of `" + name + "`", ""};
+  std::string what = "nothing is estimated of " + describeValue(value);
+  if (op && !name.empty())
+    what += ", the result of " + describeOp(op);
+  return {what, "", op};
+}
+
+/// Why the gradient of an output by `place` has no estimate.
+static Unknown describeUnestimated(Value place, Value gradient,
+                                   const OutputGradients &gradients,
+                                   const RangeAnalysis &ranges) {
+  auto [op, value] = gradients.findUnestimated(gradient);
+  if (value && !ranges.of(value).hasLikely())
+    return describeUnestimated(value, ranges);
+  if (op)
+    return {"nothing is estimated of the gradient of " + describeOp(op), "",
+            op};
+  return {"nothing is estimated of the gradient of " + describeValue(place)};
+}
+
+static Unknown describeLacking(Operation *op) {
+  if (!op)
+    return {"an op on the way to it has no gradient"};
+  return {describeOp(op) + " has no gradient", "", op};
 }
 
 static Unknown describe(const Drift &drift) {
-  return {llvm::formatv("its estimate drifts with depth: from `{0}` to `{1}` "
+  return {llvm::formatv("its estimate drifts with depth: from {0} to {1} "
                         "the gradient grows 2^{2:f1} times as much as the "
                         "values of {3} residual blocks allow",
-                        getTensorName(drift.first), getTensorName(drift.last),
+                        describeValue(drift.first), describeValue(drift.last),
                         std::log2(drift.excess) / 2, drift.blocks),
-          ""};
+          "", drift.last.getDefiningOp()};
 }
 
 /// Withdraws large errors that estimates which drift with depth give. A small
@@ -160,7 +196,7 @@ static void withdrawDrifting(MutableArrayRef<Part> parts, Block &body,
 static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
                   const RangeAnalysis &ranges) {
   if (parts.empty()) {
-    output.unknown = {"the model has too many outputs to look at each", ""};
+    output.unknown = {"the model has too many outputs to look at each"};
     return;
   }
   for (const Part *part : parts)
@@ -225,7 +261,7 @@ OutputErrors::OutputErrors(ModuleOp module, const RangeAnalysis &ranges,
     if (!part.size)
       part.setUnknown(describeUnestimated(part.value, ranges));
     else if (gradients.lacks(index))
-      part.setUnknown({"an op on the way to it has no gradient", ""});
+      part.setUnknown(describeLacking(gradients.lacking(index)));
   }
 }
 
@@ -282,9 +318,9 @@ void OutputErrors::add(Value value) {
     if (!gradient || !part.isKnown())
       continue;
     if (source.unknown) {
-      part.setUnknown({"how errors of `" + getTensorName(source.unknown) +
-                           "` change what it chooses is not estimated",
-                       ""});
+      part.setUnknown({"how errors of " + describeValue(source.unknown) +
+                           " change what it chooses is not estimated",
+                       "", source.unknown.getDefiningOp()});
       continue;
     }
     // Arguments that are about 0 are hardly rounded.
@@ -308,9 +344,12 @@ std::optional<double> OutputErrors::squareIn(Part &part, size_t index,
   const GradientAnalysis &analysis = gradients.analysis();
   const AbstractValue &slope = analysis.of(gradient);
   if (!error.hasLikely() || !slope.hasLikely()) {
-    part.setUnknown({"nothing is estimated of the error or the gradient of `" +
-                         getTensorName(place) + "`",
-                     ""});
+    part.setUnknown(
+        slope.hasLikely()
+            ? Unknown{"nothing is estimated of the error of " +
+                          describeValue(place),
+                      "", place.getDefiningOp()}
+            : describeUnestimated(place, gradient, gradients, ranges));
     return std::nullopt;
   }
   double square = squareOf(place, slope, analysis.spread(gradient),
@@ -324,7 +363,8 @@ std::optional<double> OutputErrors::squareIn(Part &part, size_t index,
   }
   if (!std::isfinite(square)) {
     part.setUnknown(
-        {"the estimate for `" + getTensorName(place) + "` is infinite", ""});
+        {"the estimate for " + describeValue(place) + " is infinite", "",
+         place.getDefiningOp()});
     return std::nullopt;
   }
   if (part.size->normal > 0)
@@ -332,7 +372,7 @@ std::optional<double> OutputErrors::squareIn(Part &part, size_t index,
   // Where nothing but 0 is expected, each error is past measure, and one of
   // weights that are all lost is not seen behind others that are.
   if (square != 0 || isAllLost(place, ranges))
-    part.setUnknown({"nothing but 0 is expected of it", ""});
+    part.setUnknown({"nothing but 0 is expected of it"});
   return std::nullopt;
 }
 

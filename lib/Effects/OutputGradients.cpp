@@ -69,7 +69,7 @@ static SmallVector<Value> findOrigins(Block &block,
 
 OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
                                  ArrayRef<Value> outputs)
-    : copy(cast<ModuleOp>(module->clone(mapping))) {
+    : module(module), copy(cast<ModuleOp>(module->clone(mapping))) {
   for (auto [from, to] : mapping.getValueMap())
     change.originals[to] = from;
   inlineBranches(ranges);
@@ -84,12 +84,19 @@ OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
   Operation *terminator = findReturn(*copy);
   SmallVector<Value> wanted = findOrigins(*terminator->getBlock(), cuts);
   Operation *last = terminator->getPrevNode();
-  // An op without a gradient is counted; nobody needs to be told.
-  ScopedDiagnosticHandler quiet(module.getContext(),
-                                [](Diagnostic &) { return success(); });
+  // An op without a gradient is counted, and the first one named.
+  std::optional<Location> lacking;
+  ScopedDiagnosticHandler quiet(module.getContext(), [&](Diagnostic &remark) {
+    if (!lacking)
+      lacking = remark.getLocation();
+    return success();
+  });
   for (Value output : outputs) {
     Value fusedOutput = fused.lookup(output);
+    lacking.reset();
     append(fusedOutput ? fusedOutput : mapping.lookup(output), wanted);
+    if (lacking)
+      projections.back().lacking = findOriginal(*lacking);
   }
   (*copy)->walk([&](mp::BatchNormGradOp norm) {
     Value read = change.originals.lookup(norm.getInput());
@@ -252,6 +259,36 @@ void OutputGradients::findChanges(Operation *last) {
     else
       change.changed.insert(op);
   }
+}
+
+Operation *OutputGradients::findOriginal(Location origin) const {
+  Location place = withValues(origin, {});
+  Operation *found = nullptr;
+  module->walk([&](Operation *op) {
+    if (withValues(op->getLoc(), {}) != place)
+      return WalkResult::advance();
+    found = op;
+    return WalkResult::interrupt();
+  });
+  return found;
+}
+
+std::pair<Operation *, Value>
+OutputGradients::findUnestimated(Value gradient) const {
+  Operation *last = nullptr;
+  while (Operation *op = gradient.getDefiningOp()) {
+    if (!op->hasAttr(kBackwardAttr))
+      return {nullptr, change.originals.lookup(gradient)};
+    last = op;
+    auto unknown = llvm::find_if(op->getOperands(), [&](Value operand) {
+      return isa<FloatType>(getElementType(operand)) &&
+             !gradients->of(operand).hasLikely();
+    });
+    if (unknown == op->operand_end())
+      break;
+    gradient = *unknown;
+  }
+  return {last ? findOriginal(last->getLoc()) : nullptr, Value()};
 }
 
 Value OutputGradients::gradient(size_t output, Value value) const {

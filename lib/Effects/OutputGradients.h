@@ -37,6 +37,15 @@ public:
   mlir::Value composite(mlir::Operation *op) const { return parts.lookup(op); }
   /// True if an op on the way of an output has no gradient that is known.
   bool lacks(size_t output) const { return projections[output].lacks; }
+  /// That op, one of the module; null where it is none.
+  mlir::Operation *lacking(size_t output) const {
+    return projections[output].lacking;
+  }
+  /// The op of the module at whose gradient the estimates end on the way to
+  /// that one; or the value of the module that it reads, of which nothing is
+  /// estimated. Null where neither is found.
+  std::pair<mlir::Operation *, mlir::Value>
+  findUnestimated(mlir::Value gradient) const;
   const GradientAnalysis &analysis() const { return *gradients; }
   /// A value of the module as estimates of gradients take it to be.
   const AbstractValue &estimate(mlir::Value value) const {
@@ -47,6 +56,7 @@ private:
   struct Projection {
     llvm::DenseMap<mlir::Value, mlir::Value> gradients;
     bool lacks = false;
+    mlir::Operation *lacking = nullptr;
   };
 
   void replace(mlir::Value result, mlir::Value stands);
@@ -58,7 +68,10 @@ private:
   llvm::DenseSet<mlir::Value> cutStabilizers();
   void append(mlir::Value output, llvm::ArrayRef<mlir::Value> wanted);
   void findChanges(mlir::Operation *last);
+  /// The op of the module from which the origin is; null if there is none.
+  mlir::Operation *findOriginal(mlir::Location origin) const;
 
+  mlir::ModuleOp module;
   mlir::IRMapping mapping;
   mlir::OwningOpRef<mlir::ModuleOp> copy;
   ChangedModule change;

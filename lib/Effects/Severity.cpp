@@ -212,6 +212,8 @@ mpopt::describeEffects(ModuleOp module, const OutputEffects &effects,
     if (output.unknown) {
       report.unknown = output.unknown->why;
       report.undeclared = output.unknown->input;
+      if (Operation *op = output.unknown->op)
+        report.stop = getOpRef(op);
     }
     report.rms = output.nonFinite ? kInfinity : output.rms.value_or(NAN);
     for (const AssumedSize &assumed : output.sizes)

@@ -105,14 +105,64 @@ struct GateGradients {
 
   void pass(const CellFactors &cell, const TimeMoments &hidden,
             const TimeMoments &kept, ArrayRef<double> apart);
+  /// What goes through R, of all gates.
+  TimeMoments passThrough(const CellFactors &cell, ArrayRef<double> recurrence);
 };
 } // namespace
+
+/// The rows of one gate.
+static TimeMoments rowsOf(const TimeMoments &all, size_t gate, size_t units) {
+  TimeMoments part(units);
+  for (size_t j = 0; j < units; ++j) {
+    part.mean[j] = all.mean[gate * units + j];
+    part.shared[j] = all.shared[gate * units + j];
+    part.own[j] = all.own[gate * units + j];
+  }
+  return part;
+}
+
+static void add(TimeMoments &to, size_t unit, const TimeMoments &from,
+                size_t at) {
+  to.mean[unit] += from.mean[at];
+  to.shared[unit] += from.shared[at];
+  to.own[unit] += from.own[at];
+}
+
+TimeMoments GateGradients::passThrough(const CellFactors &cell,
+                                       ArrayRef<double> recurrence) {
+  size_t units = cell.entry.size();
+  if (!cell.behind)
+    return Transposed(recurrence, units)(outer);
+  auto pass = [&](size_t gate, const TimeMoments &rows) {
+    return Transposed(recurrence.slice(gate * units * units, units * units),
+                      units)(rowsOf(rows, gate, units));
+  };
+  TimeMoments through(units), kept(units);
+  TimeMoments product = pass(*cell.behind, inner);
+  for (auto [index, gate] : enumerate(cell.gates))
+    for (size_t j = 0; gate.ofProduct && j < units; ++j) {
+      multiply(inner, index * units + j, gate.input[j], product, j);
+      multiply(outer, index * units + j, gate.state[j], product, j);
+    }
+  for (size_t gate = 0; gate < cell.gates.size(); ++gate) {
+    if (gate == *cell.behind)
+      continue;
+    TimeMoments part = pass(gate, outer);
+    for (size_t j = 0; j < units; ++j)
+      add(through, j, part, j);
+  }
+  for (size_t j = 0; j < units; ++j) {
+    multiply(kept, j, cell.factors[j], product, j);
+    add(through, j, kept, j);
+  }
+  return through;
+}
 
 void GateGradients::pass(const CellFactors &cell, const TimeMoments &hidden,
                          const TimeMoments &kept, ArrayRef<double> apart) {
   size_t units = cell.entry.size();
   for (auto [index, gate] : enumerate(cell.gates))
-    for (size_t j = 0; j < units; ++j) {
+    for (size_t j = 0; !gate.ofProduct && j < units; ++j) {
       size_t row = index * units + j;
       const TimeMoments &from = gate.ofHidden ? hidden : kept;
       multiply(inner, row, gate.input[j], from, j);
@@ -133,7 +183,6 @@ PassedBack mpopt::passBack(const CellFactors &cell, ArrayRef<double> weights,
                            bool wantsSteps) {
   size_t units = cell.entry.size(), rows = cell.gates.size() * units;
   Transposed toInput(weights, weights.size() / rows);
-  Transposed toState(recurrence, units);
   PassedBack result;
   result.input = result.state = StepSums(rows);
   result.features = StepSums(weights.size() / rows);
@@ -169,13 +218,13 @@ PassedBack mpopt::passBack(const CellFactors &cell, ArrayRef<double> weights,
 
     GateGradients gates(rows);
     gates.pass(cell, hidden, kept, apart);
+    through = gates.passThrough(cell, recurrence);
     result.input.add(gates.inner, gates.inflation);
     result.state.add(gates.outer, gates.passed);
     TimeMoments features = toInput(gates.inner);
     result.features.add(features, toInput.squares(gates.inflation));
     if (wantsSteps)
       result.byStep.push_back(std::move(features));
-    through = toState(gates.outer);
   }
   result.input.finish();
   result.state.finish();

@@ -10,7 +10,8 @@
 // where g is the gradient of a gate and s what of it goes through R. Entry,
 // keep and factors are products of gates and slopes at random places:
 // independent of the gradient and from step to step. docs/gradients.md has the
-// recursions.
+// recursions. Where a GRU's reset gate multiplies the state in front of R, the
+// candidate's gradient comes through R first and meets the gate then.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 
+#include <optional>
 #include <vector>
 
 namespace mpopt {
@@ -42,11 +44,16 @@ struct GateFactors {
   std::vector<Moments> input, state;
   /// It is the hidden state's gradient that is multiplied.
   bool ofHidden = false;
+  /// It is what has come through the R of the gate `CellFactors::behind`.
+  bool ofProduct = false;
 };
 
 struct CellFactors {
   std::vector<Moments> entry, keep;
   std::vector<GateFactors> gates;
+  /// The gate, if any, whose R multiplies states times a factor: R (r h).
+  std::optional<size_t> behind;
+  std::vector<Moments> factors;
 };
 
 /// Sums over the steps of one sample, as their expectation, that of their

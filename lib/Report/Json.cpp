@@ -163,18 +163,22 @@ static void writeTraining(OStream &json, const TrainingReport &training) {
   });
 }
 
+static void writeOp(OStream &json, const OpRef &op) {
+  json.attributeObject("op", [&] {
+    attribute(json, "name", op.name);
+    attribute(json, "type", op.type);
+    attribute(json, "scope", op.scope);
+    attribute(json, "kind", op.kind);
+  });
+}
+
 static void writeFinding(OStream &json, const Finding &finding) {
   json.attribute("rule", finding.rule);
   const RuleInfo *rule = findRule(finding.rule);
   json.attribute("name", rule ? StringRef(rule->name) : StringRef());
   json.attribute("severity", StringRef(toString(finding.severity)));
   json.attribute("certainty", StringRef(toString(finding.certainty)));
-  json.attributeObject("op", [&] {
-    attribute(json, "name", finding.op.name);
-    attribute(json, "type", finding.op.type);
-    attribute(json, "scope", finding.op.scope);
-    attribute(json, "kind", finding.op.kind);
-  });
+  writeOp(json, finding.op);
   attribute(json, "tensor", finding.tensor);
   json.attribute("dtype", finding.dtype);
   attribute(json, "bound", finding.bound);
@@ -237,6 +241,8 @@ static void writeEffects(OStream &json, llvm::ArrayRef<EffectReport> effects) {
           attribute(json, "unknown", effect.unknown);
         if (!effect.undeclared.empty())
           attribute(json, "undeclared", effect.undeclared);
+        if (effect.stop)
+          writeOp(json, *effect.stop);
         // Scripts read these keys; no analysis bounds errors yet.
         json.attribute("bound", nullptr);
         json.attribute("absolute_bound", nullptr);

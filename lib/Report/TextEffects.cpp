@@ -112,8 +112,16 @@ static std::string describeNextStep(const ModelReport &report) {
   }
   if (!text.empty())
     return text;
-  return isUnknown ? "run it with probes to know (--instrument)"
-                   : "nothing has to be done; below are notes, if any";
+  if (!isUnknown)
+    return "nothing has to be done; below are notes, if any";
+  text = "run it with probes to know (--instrument)";
+  std::vector<std::string> types;
+  for (const EffectReport &effect : report.effects)
+    if (effect.stop && !llvm::is_contained(types, effect.stop->type))
+      types.push_back(effect.stop->type);
+  if (!types.empty())
+    text += ", and report that no estimate passes " + llvm::join(types, ", ");
+  return text;
 }
 
 /// `a`, `b` and 3 more outputs.

@@ -14,11 +14,13 @@
 // HARMED-NEXT: next: mend the finding above a note, or keep in FP32 the ops that --keep-fp32 FILE lists
 // STORED: storage in its own dtypes is expected to make Inf or NaN of `result`
 // STORED-NEXT: next: mend the finding above a note{{$}}
-// UNKNOWN: what fp16 does to `result` is not known
+// UNKNOWN: what fp16 does to `result` is not known: nothing is estimated of the result of `mp.opaque`
 // UNKNOWN-NEXT: next: declare what the inputs hold (--input NAME=LO:HI): x assumed by default
 // DECLARED: what fp16 does to `result` is not known
-// DECLARED-NEXT: next: run it with probes to know (--instrument)
-// SEVERAL: what fp16 does to `a`, `b`, `c` and 1 more output is not known
+// DECLARED-NEXT: next: run it with probes to know (--instrument), and report that no estimate passes
+// DECLARED-NEXT: mp.opaque
+// SEVERAL: what fp16 does to `a`, `b`, `c` and 1 more output is not known: nothing is estimated of the
+// SEVERAL-NEXT: result of `mp.opaque`
 // SEVERAL-NEXT: fp16 is expected to move `e` by {{.*}}: fine
 // BOTH: what fp16 does to `result` is not known
 // BOTH-NEXT: next: declare what the inputs hold (--input NAME=LO:HI): x assumed by default; then mend the

@@ -38,7 +38,9 @@ struct Unknown {
   /// A clause that ends a sentence.
   std::string why;
   /// The integer input of which nothing is declared; may be empty.
-  std::string input;
+  std::string input = {};
+  /// The op that stops an estimate; may be null.
+  mlir::Operation *op = nullptr;
 };
 
 /// One output.

@@ -9,8 +9,11 @@
 #ifndef MPOPT_REPORT_EFFECT_H
 #define MPOPT_REPORT_EFFECT_H
 
+#include "mpopt/Report/OpRef.h"
+
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +39,8 @@ struct EffectReport {
   /// The integer input whose numbers would have to be declared to know them;
   /// may be empty.
   std::string undeclared;
+  /// The op at which the estimate ends.
+  std::optional<OpRef> stop;
   /// The tensors that cause most, each with its share of the squared error.
   struct Tensor {
     std::string tensor;

@@ -13,6 +13,7 @@
 #include "mpopt/Numerics/Interval.h"
 #include "mpopt/Report/Decision.h"
 #include "mpopt/Report/Effect.h"
+#include "mpopt/Report/OpRef.h"
 
 #include <optional>
 #include <string>
@@ -39,17 +40,6 @@ std::string_view toString(Certainty certainty);
 std::optional<Severity> parseSeverity(std::string_view text);
 std::optional<Certainty> parseCertainty(std::string_view text);
 std::optional<Standing> parseStanding(std::string_view text);
-
-/// The op a finding is about, in the model's words.
-struct OpRef {
-  std::string name;
-  std::string type;
-  /// Path of graph, function and branch; empty for the main graph.
-  std::string scope;
-  /// The mp op, or the composite that it is a part of (`layer_norm`), whatever
-  /// the model's format.
-  std::string kind = {};
-};
 
 /// A line of the model's source, a Python file. Lines count from 1; 0: unknown.
 struct SourceLine {

@@ -177,7 +177,9 @@ static void spreadGruGrad(mp::GRUGradOp op, BackwardSpreadContext &ctx) {
       [&](const cells::RecurrentUnits &units) {
         return estimateGRU(units, gateOrTanh, op.getLinearBeforeReset());
       },
-      [](const CellModel &cell) { return factorsOfGru(cell, {0, 1, 2}); });
+      [&](const CellModel &cell) {
+        return factorsOfGru(cell, {0, 1, 2}, op.getLinearBeforeReset());
+      });
 }
 
 static void spreadRnnGrad(mp::RNNGradOp op, BackwardSpreadContext &ctx) {

@@ -71,17 +71,34 @@ CellFactors mpopt::factorsOfLstm(const CellModel &cell, LstmGates at) {
   return result;
 }
 
-CellFactors mpopt::factorsOfGru(const CellModel &cell, GruGates at) {
+/// r h, unit by unit.
+static cells::Moments resetState(const CellModel &cell, unsigned gate) {
+  cells::Moments state = cell.states.hidden;
+  for (size_t j = 0; j < cell.units.units; ++j) {
+    Moments kept = cell.at(gate, j, sigmoid) * stateOf(state, j);
+    state.mean[j] = kept.mean;
+    state.variance[j] = kept.variance();
+  }
+  return state;
+}
+
+CellFactors mpopt::factorsOfGru(const CellModel &cell, GruGates at,
+                                bool resetsProduct) {
   CellFactors result;
   size_t units = cell.units.units;
   result.gates.resize(3);
+  if (!resetsProduct) {
+    result.behind = at.candidate;
+    result.gates[at.reset].ofProduct = true;
+  }
   cells::Moments x = cell.units.fromInput();
-  cells::Moments inner =
-      cell.units.fromState(cell.states.hidden, at.candidate, 1);
+  cells::Moments inner = cell.units.fromState(
+      resetsProduct ? cell.states.hidden : resetState(cell, at.reset),
+      at.candidate, 1);
   for (size_t j = 0; j < units; ++j) {
     size_t row = at.candidate * units + j;
     Moments reset = cell.at(at.reset, j, sigmoid), product = stateOf(inner, j);
-    Moments kept = reset * product;
+    Moments kept = resetsProduct ? reset * product : product;
     double mean = x.mean[row] + kept.mean;
     double variance = x.variance[row] + kept.variance();
     Moments n = momentsOf(mean, variance, tangent);
@@ -97,8 +114,11 @@ CellFactors mpopt::factorsOfGru(const CellModel &cell, GruGates at) {
     add(at.candidate, slope, slope * reset);
     Moments update = (h + n.scaled(-1)) * cell.at(at.update, j, sigmoidSlope);
     add(at.update, update, update);
-    Moments factor = slope * product * cell.at(at.reset, j, sigmoidSlope);
+    Moments factor = (resetsProduct ? slope * product : h) *
+                     cell.at(at.reset, j, sigmoidSlope);
     add(at.reset, factor, factor);
+    if (!resetsProduct)
+      result.factors.push_back(reset);
   }
   return result;
 }

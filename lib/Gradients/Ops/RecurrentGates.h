@@ -48,8 +48,10 @@ Likely likelyOf(Curve curve, const Likely &x);
 void setArguments(CellModel &cell);
 
 CellFactors factorsOfLstm(const CellModel &cell, LstmGates at);
-/// With the reset gate behind the product: n = tanh(W x + b + r (R h + b)).
-CellFactors factorsOfGru(const CellModel &cell, GruGates at);
+/// With the reset gate behind the product, n = tanh(W x + b + r (R h + b)), or
+/// in front of it, n = tanh(W x + b + R (r h) + b).
+CellFactors factorsOfGru(const CellModel &cell, GruGates at,
+                         bool resetsProduct = true);
 CellFactors factorsOfPlain(const CellModel &cell, Curve curve);
 
 } // namespace mpopt

@@ -122,6 +122,33 @@ TEST(RecurrenceTest, PassesBackThroughTwoUnits) {
   EXPECT_DOUBLE_EQ(passed.hidden.mean[0], 3);
 }
 
+TEST(RecurrenceTest, PassesThroughAGateInFrontOfTheProduct) {
+  // h' = R (r h) with r h = 0.5 h for unit 0 and 0.25 h for unit 1; the gate of
+  // r gets 7 times what comes through R, and passes nothing on.
+  CellFactors cell;
+  cell.entry.assign(2, Moments::number(1));
+  cell.keep.assign(2, Moments::number(0));
+  cell.gates.resize(2);
+  cell.gates[0].input = cell.gates[0].state = cell.entry;
+  cell.gates[1].input = {Moments::number(7), Moments::number(7)};
+  cell.gates[1].state = cell.gates[1].input;
+  cell.gates[1].ofProduct = true;
+  cell.behind = 0;
+  cell.factors = {Moments::number(0.5), Moments::number(0.25)};
+  std::vector<double> weights = {1, 1, 1, 1},
+                      recurrence = {1, 2, 3, 4, 0, 0, 0, 0};
+  TimeMoments dy(2), none(2);
+  dy.mean = {1, 1};
+  PassedBack passed =
+      passBack(cell, weights, recurrence, {dy}, none, none, 1, true);
+  // R^T of ones is 4 and 6.
+  EXPECT_DOUBLE_EQ(passed.hidden.mean[0], 2);
+  EXPECT_DOUBLE_EQ(passed.hidden.mean[1], 1.5);
+  EXPECT_DOUBLE_EQ(passed.input.mean[2], 28);
+  EXPECT_DOUBLE_EQ(passed.input.mean[3], 42);
+  EXPECT_DOUBLE_EQ(passed.byStep[0].mean[0], 1 + 1 + 28 + 42);
+}
+
 TEST(SumsTest, WhatAllSamplesShareAddsUp) {
   // m_c + s + o: the first is one number a channel.
   constexpr int kChannels = 2, kSamples = 3, kPositions = 4, kRounds = 40000;
