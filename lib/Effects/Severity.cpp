@@ -84,7 +84,7 @@ static double errorBy(const FindingList::Entry &entry, ArrayRef<Value> subjects,
   if (finite.size() != subjects.size() &&
       tellsOfInfinity(*findRule(entry.finding.rule)))
     return kInfinity;
-  return effects.errorBy(finite, output).value_or(NAN);
+  return std::sqrt(entry.part) * effects.errorBy(finite, output).value_or(NAN);
 }
 
 static bool isJudgedByEffect(const FindingList::Entry &entry) {

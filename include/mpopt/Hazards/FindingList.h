@@ -50,6 +50,8 @@ public:
     /// It is about a case that estimates do not expect: its severity is not
     /// that of its effect.
     bool unexpected = false;
+    /// The part of the squared error of that storage that the finding is about.
+    double part = 1;
   };
   std::vector<Entry> entries;
 
@@ -147,6 +149,12 @@ public:
   /// results: operands of the op.
   FindingBuilder &about(llvm::ArrayRef<mlir::Value> values) {
     entry().stored.assign(values.begin(), values.end());
+    return *this;
+  }
+  /// Says that the finding is about that part of the squared error of what is
+  /// stored.
+  FindingBuilder &partOfError(double part) {
+    entry().part = part;
     return *this;
   }
   /// Says that the finding is about a case that estimates do not expect.

@@ -23,8 +23,12 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Normal.h"
+#include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Propagate/StorageErrors.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <cmath>
 
 namespace mpopt {
 #define GEN_PASS_DEF_CONSTANTUNDERFLOW
@@ -275,6 +279,19 @@ static std::string describeOther(const ConstantUse &use,
              : "";
 }
 
+/// The part of the squared error of storing a weight that its lost values have,
+/// each of at most half the smallest subnormal number.
+static double lostPart(const ConstantUse &use, const RangeAnalysis &ranges) {
+  const FloatFormat &format = *getFloatFormat(use.type);
+  std::optional<AbstractValue> error =
+      StorageErrors(ranges).errorOf(use.uses.front()->get(), 0, {});
+  double all =
+      error ? meanSquare(*error) * double(use.stats.elements) : kInfinity;
+  double lost =
+      double(use.stats.flushes) * std::pow(format.minSubnormal / 2, 2);
+  return std::min(1.0, lost / all);
+}
+
 void ConstantUnderflow::reportShare(const ConstantUse &use) {
   const WeightStats &stats = use.stats;
   const FloatFormat &format = *getFloatFormat(use.type);
@@ -300,7 +317,8 @@ void ConstantUnderflow::reportShare(const ConstantUse &use) {
   else if (warns)
     finding.message("whole channels of the weight are 0 in " + dtype);
   else
-    finding.message("few values of the weight are 0 in " + dtype);
+    finding.message("few values of the weight are 0 in " + dtype)
+        .partOfError(lostPart(use, getAnalysis<RangeAnalysis>()));
   if (stats.lostChannels)
     finding.cause(use.value(), std::to_string(stats.lostChannels) +
                                    (stats.lostChannels == 1
