@@ -34,6 +34,19 @@ func.func @saturating_cast(%x: tensor<4xf32> {mp.assume = {lo = -1.0 : f64, hi =
   return
 }
 
+// So does a format that has neither Inf nor NaN, without being told to.
+func.func @saturating_format() {
+  %large = mp.constant dense<[100.0, 0.5]> : tensor<2xf32>
+  %0 = mp.cast %large : (tensor<2xf32>) -> tensor<2xf4E2M1FN>
+  // expected-remark @below {{{2} [6, 6] [0.5, 0.5]}}
+  %1 = mp.cast %0 : (tensor<2xf4E2M1FN>) -> tensor<2xf32>
+  %minf = mp.constant dense<0xFF800000> : tensor<2xf32>
+  %2 = mp.cast %minf : (tensor<2xf32>) -> tensor<2xf4E2M1FN>
+  // expected-remark @below {{[-6, -6]}}
+  %3 = mp.cast %2 : (tensor<2xf4E2M1FN>) -> tensor<2xf32>
+  return
+}
+
 // -----
 
 // A quotient and a rational approximation may pass 1 by their error.

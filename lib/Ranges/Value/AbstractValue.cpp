@@ -12,9 +12,11 @@
 
 #include "mpopt/Numerics/FloatRange.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/StorageFormat.h"
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mpopt;
@@ -352,6 +354,22 @@ void AbstractValue::fit(const FloatFormat *format, bool seenUnrounded) {
     cells_ = before;
 }
 
+void AbstractValue::saturate(const Interval &ends) {
+  auto clip = [&](double end) { return std::clamp(end, ends.lo, ends.hi); };
+  for (CellRef cell : mutableCells()) {
+    Interval its = bound(cell);
+    if (!its.isEmpty())
+      its = {clip(its.lo), clip(its.hi)};
+    if (posInf)
+      its = mpopt::hull(its, ends.hi);
+    if (negInf)
+      its = mpopt::hull(its, ends.lo);
+    setBound(cell, its);
+  }
+  posInf = negInf = false;
+  rowSum.reset();
+}
+
 AbstractValue AbstractValue::stored(const FloatFormat *format) const {
   if (!format)
     return *this;
@@ -365,19 +383,23 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
   bool isHeld = format == &FloatFormat::f32() && cells_.isNarrow();
   if (format != &FloatFormat::f64() && !isHeld)
     roundCells(result.cells_, *format);
-  if (format->hasInf) {
+  StorageFormat storage = *format;
+  if (storage.saturates) {
+    result.saturate(storage.ends());
+  } else if (format->hasInf) {
     result.posInf |= up;
     result.negInf |= down;
   } else {
     // Overflow becomes NaN in formats that have one but no Inf.
-    result.nan |= (up || down || posInf || negInf) && format->hasNaN;
+    result.nan |= up || down || posInf || negInf;
     result.posInf = result.negInf = false;
   }
   // A format without a zero (E8M0) holds a power of two in its place.
   result.integral &= format->hasZero;
+  // Bounds past an edge that becomes Inf stay.
+  double least = storage.round(minNonZero);
   result.minNonZero =
-      std::max(minNonZero < format->overflowFrom ? format->round(minNonZero)
-                                                 : minNonZero,
+      std::max(std::isfinite(least) ? least : minNonZero,
                format->minSubnormal > 0 ? format->minSubnormal : 0);
 
   // Each element moves by half a unit in its last place, or by half the

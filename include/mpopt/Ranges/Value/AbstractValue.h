@@ -193,6 +193,8 @@ public:
 
   /// Sets the flags of NaN and the infinities.
   void setNonFinite(bool mayBeNaN, bool mayBePosInf, bool mayBeNegInf);
+  /// Clips all elements, infinities too.
+  void saturate(const Interval &ends);
   /// Adds the flags of `other` for NaN and the infinities.
   void addNonFinite(const AbstractValue &other);
   /// Every finite element is a whole number.

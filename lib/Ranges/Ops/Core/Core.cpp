@@ -10,9 +10,7 @@
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Ranges/RangeInterface.h"
-#include "mpopt/Ranges/Value/CellSupport.h"
 
-#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -88,26 +86,13 @@ static AbstractValue roundedAsSaid(const AbstractValue &input, mp::CastOp op,
   if (format.hasZero)
     value.keepsIntegral(input);
   double unit = format.epsilon();
-  Interval ends = Interval::symmetric(format.maxFinite);
-  for (CellRef cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells())
     if (!cell.empty()) {
       cell.lo -= std::fabs(cell.lo) * unit + format.minSubnormal;
       cell.hi += std::fabs(cell.hi) * unit + format.minSubnormal;
     }
-    if (!op.getSaturate())
-      continue;
-    Interval bound = cells::bound(cell);
-    if (!bound.isEmpty())
-      bound = {std::clamp(bound.lo, ends.lo, ends.hi),
-               std::clamp(bound.hi, ends.lo, ends.hi)};
-    if (value.posInf)
-      bound = hull(bound, ends.hi);
-    if (value.negInf)
-      bound = hull(bound, ends.lo);
-    cells::setBound(cell, bound);
-  }
   if (op.getSaturate())
-    value.posInf = value.negInf = false;
+    value.saturate(Interval::symmetric(format.maxFinite));
   return value;
 }
 
