@@ -147,7 +147,7 @@ class Program:
     @functools.cached_property
     def lower(self) -> str:
         """The text in small letters: a search that ignores case takes 30 times as long."""
-        return self.text.lower()
+        return "\n".join([self.script.lower, *(script.lower for script in self.others)])
 
     def of_kind(self, *kinds: str) -> list[Event]:
         if len(kinds) == 1:

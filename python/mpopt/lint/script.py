@@ -62,6 +62,10 @@ class Script:
         return LINE_END.split(self.text)
 
     @functools.cached_property
+    def lower(self) -> str:
+        return self.text.lower()
+
+    @functools.cached_property
     def modules(self) -> frozenset[str]:
         """The paths that the script uses as modules."""
         return find_uses(MODULE_USE, self.text) - find_uses(OTHER_USE, self.text)

@@ -136,7 +136,7 @@ def division_in_half(program: Program) -> Iterator[Report]:
 
 @rule
 def mask_out_of_range(program: Program) -> Iterator[Report]:
-    if not any(word in program.lower for word in FP16_WORDS):
+    if not any(word in program.script.lower for word in FP16_WORDS):
         return
     for event in program.calls_of("masked_fill", "masked_fill_", "where"):
         name, tensor, arguments = operation(event)
@@ -193,6 +193,8 @@ NAN_TEST = re.compile(r"isnan|isinf|isfinite")
 def nan_replaced(program: Program) -> Iterator[Report]:
     if not program.of_kind(events.BACKWARD, events.MANAGED_BACKWARD):
         return
+    # What is computed of a result may have infinities of its own, as those of masks.
+    results = {id(event.node) for event in program.of_kind(events.FORWARD)}
     for event in program.calls_of("nan_to_num", "nan_to_num_"):
         if event.callee.kind == values.METHOD and event.callee.name in ("nan_to_num", "nan_to_num_"):
             tensor = event.callee.parts
@@ -203,7 +205,7 @@ def nan_replaced(program: Program) -> Iterator[Report]:
         if any(NAN_TEST.search(program.script.code(test)) for test, _ in event.tests):
             continue  # The script sees them, and does something about it.
         for fact, word in (("loss", "the loss"), ("grad", "a gradient"), ("forward", "the model's result")):
-            if tensor.has(fact):
+            if tensor.has(fact) and (fact != "forward" or id(tensor.origin) in results):
                 yield Report(event.node, f"NaN and Inf in {word} become numbers here, and nothing says where they "
                              "came from")
                 break
