@@ -155,7 +155,8 @@ class Calls:
             name = arguments[1].constant
             if arguments[0].kind == values.NAME and isinstance(name, str):
                 return self.make_name(f"{arguments[0].name}.{name}")
-            return NOTHING
+            is_dtype = arguments[1].kind == values.DTYPE and arguments[0].name == "torch"
+            return arguments[1] if is_dtype else NOTHING
         if path == "float" and len(arguments) == 1 and isinstance(arguments[0].constant, (str, int, float)):
             try:
                 return values.constant(float(arguments[0].constant))

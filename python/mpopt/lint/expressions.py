@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from mpopt.lint import events, library, names, values
 from mpopt.lint.calls import Calls
@@ -16,6 +17,8 @@ LONGEST_NAME = 300
 
 TENSOR_ATTRIBUTES = {"shape", "device", "ndim", "requires_grad", "is_cuda", "grad", "grad_fn", "layout", "is_leaf", "names",
                      "itemsize", "nbytes", "real", "imag"}
+# Paths by which scripts call the options that they were given.
+OPTIONS = re.compile(r"(^|[._])(args?|opts?|options?|flags|hparams|params|cfg|config)$", re.I)
 # Attributes by which wrappers show the module that they wrap.
 WRAPPED = ("module", "_orig_mod")
 
@@ -98,6 +101,8 @@ class Expressions(Calls):
                 return base
         if base.kind == values.UNKNOWN and attribute == "loss" and base.has("forward"):
             return Value(values.TENSOR, facts=frozenset(["loss", "mean"]), origin=base.origin, path=path)
+        if base.kind == values.UNKNOWN and attribute in self.options and OPTIONS.search(base.path):
+            return self.options[attribute]
         return Value(values.UNKNOWN, path=path)
 
     def make_name(self, name: str) -> Value:

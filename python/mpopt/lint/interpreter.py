@@ -181,6 +181,8 @@ class Interpreter(Expressions, Methods, Statements):
         self.tests: tuple[tuple[ast.AST, bool], ...] = ()
         self.entry = 0
         self.no_grad = False
+        # By name: the dtypes that an option of the script names.
+        self.options: dict[str, Value] = {}
         # By the identity of a region: the loops around the place where it was entered last.
         self.entered: dict[int, tuple[ast.AST, ...]] = {}
         # By the identity of a tensor: where it was summed in the 16 bits of a region, outside of it.

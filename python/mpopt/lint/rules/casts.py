@@ -120,10 +120,12 @@ def describe_cast(program: Program, cast: events.Event, optimizer: str) -> str:
     when = cast.when or (events.describe(program.script, *cast.tests[-1]) if cast.tests else "")
     when = f", {when}" if when else ""
     lost = "updates that are small beside a weight are lost"
+    if cast.dtype == "f16":
+        lost += ", and GradScaler refuses FP16 gradients"
     if cast.node is cast.subject.origin:
         return f"the weights are loaded or made in {dtype}{when}, and {optimizer} trains them: {lost}"
     if cast.callee.name or cast.callee.path:
-        held = cast.callee.name.rpartition(".")[2] or cast.callee.path
+        held = re.sub(r"\.from_\w+$", "", cast.callee.name).rpartition(".")[2] or cast.callee.path
         return f"{held} holds the very module that {optimizer} trains, and its weights become {dtype} here{when}: {lost}"
     return f"the weights become {dtype} here{when}, and {optimizer} trains them: {lost}"
 

@@ -198,7 +198,8 @@ def choose_fp16(region: values.Region | None) -> values.Choice | None:
 
 @rule
 def fp16_without_scaler(program: Program) -> Iterator[Report]:
-    if not program.of_kind(events.BACKWARD) or any(word in program.lower for word in MANAGERS):
+    files = {program.script, *(program.script.owner(event.node) for event in program.of_kind(events.BACKWARD))}
+    if not program.of_kind(events.BACKWARD) or any(word in file.lower for word in MANAGERS for file in files):
         return
     if not any(choose_fp16(event.region) for event in program.of_kind(events.FORWARD, events.LOSS)):
         return

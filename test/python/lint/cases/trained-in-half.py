@@ -237,3 +237,18 @@ class Trainer:
             self.model(x).mean().backward()
             self.optimizer.step()
             self.optimizer.zero_grad()
+# case: a dtype by an option of the script
+import argparse
+import torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--weight-dtype", choices=["float32", "bfloat16"], default="float32")
+parser.add_argument("-d", "--dtype", default="float16", help="of the head")
+args = parser.parse_args()
+
+def main(args):
+    model, head = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+    model.to(getattr(torch, args.weight_dtype))  # finds warning
+    head.to(dtype=getattr(torch, args.dtype))  # finds error
+    torch.optim.SGD(model.parameters(), lr=1), torch.optim.SGD(head.parameters(), lr=1)
+
+main(args)
