@@ -70,6 +70,8 @@ struct RunRecords {
   /// Faults of files that could be read nevertheless, one line each.
   std::vector<std::string> warnings;
   size_t files = 0;
+  /// The files, in the order in which they were read.
+  std::vector<std::string> paths;
 
   /// Number of tensors that had a gradient.
   size_t countGradients() const;

@@ -3,6 +3,7 @@
 
 #include "mpopt/Instrument/Against.h"
 
+#include "Projections.h"
 #include "RunScale.h"
 
 #include "mpopt/Numerics/Infinity.h"
@@ -21,6 +22,12 @@ using llvm::StringRef;
 
 /// Roundings of one layer: its operands, partial sums and result.
 static constexpr double kRoundingsPerLayer = 4;
+/// What kernels that add in another order differ by in FP32, as for ranks that
+/// hold the same parameters (MP511).
+static constexpr double kOrderOfSums = 1e-5;
+/// Of the size of the larger one, gradients without any relation are the root
+/// of 2 apart, those of opposite signs 2: between the two.
+static constexpr double kMostOfGradients = 1.7;
 
 StringRef mpopt::getKindName(uint32_t kind) {
   // In the order of MPOPT_KINDS (Kernels/Record.h).
@@ -59,6 +66,14 @@ public:
       if (std::optional<RunScale> scale =
               findRunScale(*plans[side], *this->runs[side]))
         scales[side] = scale->range;
+    for (int side : {0, 1})
+      projections[side] = Projections::read(this->runs[side]->paths);
+    // Under autocast any op may be in its format, whatever it gives.
+    for (const Projections &run : projections)
+      for (const auto &[name, used] : run.formats)
+        if (const FloatFormat *format = FloatFormat::byName(name))
+          narrowest = std::max(narrowest, format->unitRoundoff());
+    findLayers();
   }
 
   RunComparison run() {
@@ -78,6 +93,14 @@ private:
                        const ProbeSight &other) const;
   /// Ids of probes that recorded the kind, in the order of the run.
   std::vector<int64_t> listProbes(int side, uint32_t kind) const;
+  void findLayers();
+  /// The layer that a parameter belongs to.
+  static StringRef getLayer(StringRef parameter) {
+    return parameter.rsplit('.').first;
+  }
+  /// The most that is explained of the tensor at a place, from 1, in the order
+  /// of its kind.
+  double explain(uint32_t kind, double place, double roundoff) const;
   void leaveOut(int side, int64_t probe, uint32_t kind, std::string why) {
     comparison.incomparable.push_back(
         {plans[side]->probes[probe].tensor.name, kind, std::move(why)});
@@ -87,6 +110,14 @@ private:
   const RunRecords *runs[2];
   /// The loss scales by which recorded gradients are multiplied.
   Interval scales[2] = {{1, 1}, {1, 1}};
+  Projections projections[2];
+  /// Of the first run: sums of squares of the gradients of a layer's
+  /// parameters.
+  llvm::StringMap<double> layers;
+  /// The unit roundoff of the narrowest format that is known to be in use so
+  /// far, and how many values were compared.
+  double narrowest = 0;
+  size_t numValues = 0;
   RunComparison comparison;
 };
 } // namespace
@@ -107,7 +138,36 @@ std::vector<int64_t> Comparer::listProbes(int side, uint32_t kind) const {
   std::vector<int64_t> probes;
   for (const auto &[place, probe] : places)
     probes.push_back(probe);
+  // A gradient's way begins at the last one.
+  if (kind == MPOPT_GRADIENT)
+    std::reverse(probes.begin(), probes.end());
   return probes;
+}
+
+void Comparer::findLayers() {
+  for (const Probe &probe : plans[0]->probes) {
+    const ProbeSight &seen = runs[0]->gradients[probe.id];
+    double size = seen.rootMeanSquare();
+    if (probe.role == ProbeRole::Parameter && seen.ran())
+      layers[getLayer(probe.tensor.name)] +=
+          size * size * double(seen.finite());
+  }
+}
+
+double Comparer::explain(uint32_t kind, double place, double roundoff) const {
+  if (kind == MPOPT_PARAMETER)
+    // It is rounded once.
+    return kRoundingsPerLayer * roundoff;
+  if (kind == MPOPT_VALUE)
+    return std::max(kRoundingsPerLayer * roundoff * std::sqrt(place),
+                    kOrderOfSums);
+  // What a backward pass makes has the whole way there behind it. Of operands
+  // of ReLUs and of maxima that differ by a share d, a share d takes the other
+  // side, where the gradient is another one altogether: its root mean square
+  // moves by the root of d.
+  double values = kRoundingsPerLayer * roundoff *
+                  std::sqrt(double(std::max<size_t>(numValues, 1)));
+  return std::sqrt(std::max(values, kOrderOfSums) * place);
 }
 
 std::string Comparer::findObstacle(uint32_t kind, const ProbeSight &one,
@@ -146,14 +206,31 @@ RunDifference Comparer::differ(uint32_t kind, const ProbeSight &one,
     bad[side] = sight.record.count - sight.finite();
     roundoff = std::max(roundoff, sight.stored()->unitRoundoff());
   }
-  double size = found.rootMeanSquares[0];
+  double size = found.rootMeanSquares[0], reference = size;
   double apart = std::max(std::abs(size - found.rootMeanSquares[1]),
                           std::abs(means[0] - means[1]));
-  if (bad[0] != bad[1] || (size == 0 && apart != 0))
+  const auto &tensor = plans[0]->probes[one.record.probe].tensor;
+  if (kind == MPOPT_GRADIENT && layers.contains(getLayer(tensor.name)) &&
+      plans[0]->probes[one.record.probe].role == ProbeRole::Parameter)
+    reference = std::sqrt(layers.lookup(getLayer(tensor.name)) /
+                          double(std::max<uint64_t>(one.finite(), 1))) /
+                scales[0].lo;
+  if (bad[0] != bad[1] || (reference == 0 && apart != 0))
     found.difference = kInfinity;
-  else if (size != 0)
-    found.difference = apart / size;
-  found.explained = kRoundingsPerLayer * roundoff;
+  else if (reference != 0)
+    found.difference = apart / reference;
+  if (std::optional<double> distance = projections[0].findDistance(
+          projections[1], getKindName(kind), tensor.name);
+      distance && reference != 0) {
+    found.elements = *distance * size / reference;
+    found.difference = std::max(found.difference, *found.elements);
+  }
+  found.roundoff = roundoff;
+  if (reference != 0)
+    found.mostOfGradient =
+        kMostOfGradients *
+        std::max(found.rootMeanSquares[0], found.rootMeanSquares[1]) /
+        reference;
   if (one.record.first_step != MPOPT_NEVER)
     found.step = one.record.first_step;
   return found;
@@ -181,13 +258,15 @@ void Comparer::compare(uint32_t kind) {
     }
     RunDifference difference = differ(kind, one, other);
     difference.probe = probe;
-    ++place;
-    // A parameter is rounded once. What a backward pass makes has the whole way
-    // there and back behind it.
-    double layers = kind == MPOPT_VALUE       ? double(place)
-                    : kind == MPOPT_PARAMETER ? 1
-                                              : 2 * double(probes.size());
-    difference.explained *= std::sqrt(layers);
+    // A tensor in FP32 may come of others that were not.
+    double roundoff = difference.roundoff;
+    if (kind == MPOPT_VALUE || kind == MPOPT_GRADIENT)
+      roundoff = narrowest = std::max(narrowest, roundoff);
+    difference.explained = explain(kind, double(++place), roundoff);
+    if (kind == MPOPT_GRADIENT)
+      difference.explained =
+          std::min(difference.explained, difference.mostOfGradient);
+    numValues += kind == MPOPT_VALUE;
     comparison.differences.push_back(std::move(difference));
   }
   for (int64_t probe : listProbes(1, kind))
@@ -219,6 +298,7 @@ std::string mpopt::describeDifference(const RunDifference &difference,
        << difference.dtypes[0] << " and "
        << llvm::format("%.6g", difference.rootMeanSquares[1]) << " in "
        << difference.dtypes[1] << ", "
+       << (difference.elements == difference.difference ? "elements " : "")
        << llvm::format("%.3g", difference.difference)
        << " apart where rounding explains "
        << llvm::format("%.3g", difference.explained);

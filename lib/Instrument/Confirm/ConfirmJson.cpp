@@ -253,6 +253,8 @@ void Writer::writeAgainst(const RunComparison &against) {
               json.value(jsonNumber(size));
           });
           json.attribute("difference", jsonNumber(entry.difference));
+          if (entry.elements)
+            json.attribute("elements", jsonNumber(*entry.elements));
           json.attribute("explained", jsonNumber(entry.explained));
           if (against.findFirst(entry.kind) == &entry) {
             writeStep(json, "step", entry.step);

@@ -247,6 +247,7 @@ Error Merger::add(const std::string &path) {
     if (Error error = addProbe(path, probe))
       return error;
   ++runs.files;
+  runs.paths.push_back(path);
   return Error::success();
 }
 

@@ -193,15 +193,17 @@ def RunDiverges : MonitorRule<"MP512", "run-diverges"> {
   let summary = "two runs differ by more than their formats explain";
   let what = [{
     The first module (or gradient) in which two runs over the same batches with
-    the same weights differ, in root mean square or mean, by more than four unit
-    roundoffs of the narrower format times the square root of the number of
-    modules before; or in which one holds NaN or Inf and the other does not.
-    `mpopt.monitor.compare` tells.
+    the same weights differ, in root mean square, mean or elements, by more than
+    four unit roundoffs of the narrowest format on the way times the square root
+    of the number of modules before, gradients by more than its root; or in which
+    one holds NaN or Inf and the other does not. `mpopt.monitor.compare` tells.
   }];
   let why = [{
-    Rounding moves elements at random and averages out. What moves a whole tensor
-    is another epsilon, another kernel, another weight: a training engine and an
-    inference engine that do not compute the same model.
+    Rounding moves elements at random and little, and averages out. What moves
+    them far is another order of channels or heads, a sign, or a normalisation of
+    values that are rounding alone; what moves a whole tensor is another epsilon,
+    another kernel, another weight: a training engine and an inference engine that
+    do not compute the same model.
   }];
   let example = [{
     ```python

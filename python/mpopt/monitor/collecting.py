@@ -25,8 +25,10 @@ from mpopt.monitor.judging import Sample, Step
 from mpopt.monitor.naming import Names
 from mpopt.monitor.observing import Observer
 from mpopt.monitor.packs import Pack
+from mpopt.monitor.projections import project
 from mpopt.monitor.random_state import random_state
 from mpopt.monitor.ranks import Ranks
+from mpopt.monitor.record import GRADIENT, PARAMETER, VALUE
 from mpopt.monitor.scaler_watch import ScalerWatch, UpdateWatch
 from mpopt.monitor.scalers import Scaler
 from mpopt.monitor.windows import Window
@@ -271,6 +273,7 @@ class Collector:
                                     device=gradients[0].device)
                 self._pack.add(("norms", self.step, indices), norms)
             self.observer.gradients(indices, gradients, self.autocast, norms)
+            self._project(GRADIENT, indices, gradients)
 
     @timed
     def _see_value(self, index: int, output) -> None:
@@ -285,6 +288,7 @@ class Collector:
         recorded = probe if "value" in due else -1
         if recorded >= 0:
             self._current_sample.ran.append(index)
+            self._project(VALUE, (index,), (value,))
         self._channels.see(self._pack, self.step, index, value, recorded, observer,
                            "channel" in due)
 
@@ -352,9 +356,16 @@ class Collector:
 
     # -- Samples -------------------------------------------------------------------------
 
+    def _project(self, kind: int, indices: Iterable[int], tensors: Iterable[torch.Tensor]) -> None:
+        for index, tensor in zip(indices, tensors, strict=True):
+            if tensor.numel():
+                self._pack.add(("projections", self.step, kind, index), project(tensor))
+
     def _sample_what_lies_still(self) -> None:
         if "parameter" in self._due:
             self.observer.parameters()
+            self._project(PARAMETER, range(len(self._names.parameters)),
+                          map(plain, self._names.parameters))
         if "optimizer" in self._due:
             self.observer.optimizer_state()
         if "ranks" in self._due and self._ranks and (gathered := self._ranks.gather()):

@@ -17,9 +17,13 @@ from mpopt.monitor.alerts import Alert
 class Difference:
     """What two runs saw of one tensor.
 
-    difference  the larger one of the differences of root mean square and of mean, of the root
-                mean square of `a`; Inf where one run held NaN or Inf and the other did not
-    explained   what the formats explain at most
+    difference  the largest one of the differences of root mean square, of mean and of the
+                elements, in root mean square, of the root mean square of `a` (of a parameter's
+                gradient: of that of its layer's gradients); Inf where one run held NaN or Inf and
+                the other did not
+    explained   what the formats on the way explain at most
+    elements    the difference of the elements, a lower bound; None if the runs have no random sums
+                of them (projections.py) in a common step
     """
 
     tensor: str
@@ -28,6 +32,7 @@ class Difference:
     root_mean_squares: tuple[float, float]
     difference: float
     explained: float
+    elements: float | None = None
 
     @property
     def is_explained(self) -> bool:
@@ -55,7 +60,8 @@ def compare(a: PathLike | Sequence[PathLike], b: PathLike | Sequence[PathLike], 
             kind: str = "value") -> Comparison:
     """Compares the records of two runs, each one path or those of its ranks, over the same
     batches: `mpopt --confirm A --against B`. Ledgers are found beside records. `kind` is `value`,
-    `gradient`, `parameter` or `optimizer`; all but values come in the order of their definition.
+    `gradient`, `parameter` or `optimizer`; parameters and optimizer state come in the order of their
+    definition, gradients the other way round.
     Raises `mpopt.Error` if a record cannot be read."""
     ones, others = _paths("a", a), _paths("b", b)
     ledgers = [os.fspath(given) if given is not None else
@@ -72,7 +78,8 @@ def compare(a: PathLike | Sequence[PathLike], b: PathLike | Sequence[PathLike], 
             continue
         differences.append(Difference(
             entry["tensor"], kind, tuple(entry["dtypes"]), tuple(map(float, entry["rms"])),
-            float(entry["difference"]), float(entry["explained"])))
+            float(entry["difference"]), float(entry["explained"]),
+            float(entry["elements"]) if "elements" in entry else None))
         if "message" in entry:
             alert = Alert("MP512", "warning", entry["tensor"], entry["step"] or 0, entry["message"])
     incomparable = {entry["tensor"]: entry["why"] for entry in raw["incomparable"]

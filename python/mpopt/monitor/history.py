@@ -10,7 +10,10 @@ follow a run that goes on. The first line has `schema` (`mpopt-history/1`), `ran
     alert   a rule, as `Alert.as_dict` gives it
     sample  a step; `scale`, by which gradients are multiplied; `of`: entries of a kind of record, a
             name, dtype, counts of all, zeros, NaN and Inf, the largest magnitude, the exponent of
-            the first count, and counts of magnitudes by binary exponent"""
+            the first count, and counts of magnitudes by binary exponent
+    projections  a step; `scale`, as in a sample; `of`: a kind of record, a name and, in base64, 33
+            FP32 numbers (projections.py): random sums of the tensor in that step, and its norm, by
+            which `mpopt --confirm A --against B` compares runs; other readers pass them over"""
 
 import dataclasses
 import json
@@ -72,6 +75,11 @@ class Writer:
         """`entries`: kind of record, name, and `record.Distribution`."""
         self._write({"sample": step, "scale": scale,
                      "of": [_entry(*entry) for entry in entries]})
+
+    def projections(self, step: int, scale: float, entries: Iterable[tuple[int, str, str]]) -> None:
+        """`entries`: kind of record, name, and what `projections.encode` gives."""
+        self._write({"projections": step, "scale": scale,
+                     "of": [(KINDS[kind], name, text) for kind, name, text in entries]})
 
     def flush(self) -> None:
         if self._file:

@@ -98,6 +98,8 @@ class Sample:
     #: By module the gradients of its outputs.
     flowed: dict[int, Distribution] = dataclasses.field(default_factory=dict)
     ran: list[int] = dataclasses.field(default_factory=list)
+    #: By kind of record and index: sums by which two runs are compared (projections.py).
+    projections: dict[tuple[int, int], list[float]] = dataclasses.field(default_factory=dict)
     #: Of modules: the root mean squares of the largest channel and of the median one.
     channels: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
     #: Of parameters in 16 bits: the share of elements with a gradient that kept their value,

@@ -15,6 +15,7 @@ from mpopt.monitor.gradient_rules import FlushedGradients, GradientNorm, NoGradi
 from mpopt.monitor.judging import Judge, Run, Sample, Step
 from mpopt.monitor.naming import Names, is_compiled, unwrap
 from mpopt.monitor.optimizer_rules import LostUpdate, find_zero_epsilon, zero_epsilon
+from mpopt.monitor.projections import encode
 from mpopt.monitor.ranks import Ranks, RanksAgree, own_rank
 from mpopt.monitor.record import GRADIENT, VALUE, dtype_name
 from mpopt.monitor.replay import FirstBad
@@ -306,6 +307,10 @@ class Monitor:
             ((kind, names.get(kind, self._names.parameter_names)[index], seen)
              for (kind, index), seen in sample.seen.items()),
             ((GRADIENT, modules[index], seen) for index, seen in sample.flowed.items())))
+        if sample.projections:
+            self._history.projections(sample.step, sample.scale, (
+                (kind, names.get(kind, self._names.parameter_names)[index], encode(numbers))
+                for (kind, index), numbers in sample.projections.items()))
 
     def _once(self, key: str) -> bool:
         return key not in self._told and not self._told.add(key)

@@ -113,7 +113,7 @@ _TRAINING = made_of(
         lo=NUMBER, hi=NUMBER, recommended=Maybe(NUMBER), limited_by=Maybe(listed(maybe_null(TEXT))), lost_at_any=Maybe(NUMBER)))
 _AGAINST = made_of(
     differences=listed(made_of(
-        tensor=TEXT, kind=TEXT, dtypes=listed(TEXT), rms=listed(NUMBER), difference=NUMBER, explained=NUMBER,
+        tensor=TEXT, kind=TEXT, dtypes=listed(TEXT), rms=listed(NUMBER), difference=NUMBER, explained=NUMBER, elements=Maybe(NUMBER),
         message=Maybe(TEXT))),
     incomparable=listed(made_of(tensor=TEXT, kind=TEXT, why=TEXT)))
 
