@@ -5,6 +5,7 @@ PyTorch that it was built for."""
 
 from mpopt import _files
 from mpopt import recorder as _recorder
+from mpopt._command import Error
 
 
 def load() -> bool:
@@ -20,7 +21,8 @@ def load() -> bool:
     wanted = built.read_text().strip() if built.exists() else ""
     if wanted and _release(torch.__version__) != _release(wanted):
         raise RuntimeError(f"the op library was built for PyTorch {wanted}, and this is "
-                           f"{torch.__version__}")
+                           f"{torch.__version__}: install torch=={_release(wanted)}, or build mpopt "
+                           "against this one")
     _recorder.library()  # with what ends it in children of `multiprocessing`
     torch.ops.load_library(str(library))
     # Without that file the library itself finds out, says so and registers nothing.
@@ -28,6 +30,16 @@ def load() -> bool:
         raise RuntimeError(f"{library} registered no ops")
     _keep_in_graphs()
     return True
+
+
+def require() -> None:
+    """Loads the op library; `mpopt.Error` of one line that says what to install if it cannot be."""
+    try:
+        if not load():
+            raise Error("the op library for PyTorch is not there: install a wheel of mpopt, or set "
+                        "MPOPT_BUILD to the folder of a build with PyTorch")
+    except (RuntimeError, OSError) as error:
+        raise Error(str(error).strip().splitlines()[0]) from error
 
 
 def _keep_in_graphs() -> None:

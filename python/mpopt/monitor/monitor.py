@@ -82,8 +82,7 @@ class Monitor:
                  periods: Mapping[str, int] | None = None, values: str | bool | None = None,
                  sinks: Sequence | None = None, actions: Mapping[str, str] | None = None,
                  ranks=None, compiled: bool | None = None, enabled: bool = True):
-        if not _torch_ops.load():
-            raise Error("this mpopt was built without the op library for PyTorch")
+        _torch_ops.require()
         self._optimizers = [] if optimizer is None else \
             list(optimizer) if isinstance(optimizer, tuple | list) else [optimizer]
         try:
