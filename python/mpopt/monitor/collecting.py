@@ -128,6 +128,7 @@ class Collector:
                 self._names.modules, self.observer.value_ids, self.observer.record.hex)
         # What is left of a step in which the watch ended belongs nowhere.
         self._clear()
+        self._see_buffers()
         self.prepare()
 
     def disable(self) -> None:
@@ -356,12 +357,25 @@ class Collector:
 
     # -- Samples -------------------------------------------------------------------------
 
+    @timed
+    def _see_buffers(self) -> None:
+        """Their norms: NaN and Inf in statistics that the training does not read."""
+        named = [(name, plain(buffer)) for name, buffer in self._inner.named_buffers()
+                 if buffer.is_floating_point() and buffer.numel() and not buffer.is_meta]
+        for places, tensors in _by_device(list(range(len(named))), [buffer for _, buffer in named]):
+            if tensors:
+                norms = torch.empty(len(tensors), dtype=torch.float32, device=tensors[0].device)
+                torch.ops.mpopt.norms(tensors, norms)
+                self._pack.add(("buffers", self.step, [named[place][0] for place in places]), norms)
+
     def _project(self, kind: int, indices: Iterable[int], tensors: Iterable[torch.Tensor]) -> None:
         for index, tensor in zip(indices, tensors, strict=True):
             if tensor.numel():
                 self._pack.add(("projections", self.step, kind, index), project(tensor))
 
     def _sample_what_lies_still(self) -> None:
+        if self._due:
+            self._see_buffers()
         if "parameter" in self._due:
             self.observer.parameters()
             self._project(PARAMETER, range(len(self._names.parameters)),

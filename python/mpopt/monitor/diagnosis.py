@@ -118,6 +118,10 @@ class _Signs:
             return Answer(question, NO, f"finite in all {len(self.loss)} steps")
         return Answer(question, YES, f"in {len(bad)} of {len(self.loss)} steps, first in step {bad[0]}")
 
+    def bad_loss_at_end(self) -> bool:
+        """Whether the training did not recover from a loss that was not finite."""
+        return bool(self.loss) and not math.isfinite(self.loss[-1][1])
+
     def forward_overflow(self) -> tuple[Answer, str]:
         """Whether a module's output left its format, and which was the first."""
         question = "Did an output of a module leave its format?"
@@ -314,6 +318,18 @@ def _gradient_cause(signs: _Signs, asked: list[Answer], forward: Answer, collaps
                  culprit or (told[0]["layer"] if told else ""), ("MP501", "MP506", "MP507"))
 
 
+def _buffer_cause(signs: _Signs, asked: list[Answer]) -> Cause | None:
+    """Statistics that are not finite while the training goes on."""
+    told = [alert for alert in signs.alerts("MP501") if ": buffer '" in alert["message"]]
+    if not told or signs.bad_loss_at_end():
+        return None
+    return Cause("evaluation is broken: a buffer is NaN or Inf", "sure", "error",
+                 (*asked, Answer("Which buffer is the first that is not finite?", YES, _cite(told[0]))),
+                 ("restore the buffer from a checkpoint, or compute it again (torch.optim.swa_utils.update_bn)",
+                  "refuse the batch that is not finite before it reaches the module"), told[0]["layer"],
+                 ("MP501", "MP502", "MP506", "MP507"))
+
+
 def _breaks(signs: _Signs) -> Iterator[Cause]:
     """Failures that end a training."""
     bad = signs.bad_loss()
@@ -330,6 +346,9 @@ def _breaks(signs: _Signs) -> Iterator[Cause]:
     start = next((step for step, value in signs.loss if not math.isfinite(value)), None)
     inputs = signs.bad_inputs()
     asked = [found, inputs]
+    if inputs.answer != YES and (cause := _buffer_cause(signs, asked)):
+        yield cause
+        return
     if inputs.answer == YES:
         yield Cause("the data", "sure", "error", tuple(asked),
                     ("look at the batch (actions={'error': 'keep'} keeps it in monitor.kept)",

@@ -62,6 +62,8 @@ class Step:
     #: Norms by parameter as they were right before they were unscaled, of those that something
     #: changed since the backward pass; and what they were then.
     changed: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    #: Norms of float buffers by name, where they were looked at.
+    buffers: dict[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def total(self) -> float | None:

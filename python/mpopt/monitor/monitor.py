@@ -28,6 +28,7 @@ from mpopt.monitor.scale_rules import (
 )
 from mpopt.monitor.scalers import Scaler
 from mpopt.monitor.value_rules import (
+    Buffers,
     ChannelImbalance,
     DeadLayer,
     InputRange,
@@ -38,7 +39,7 @@ from mpopt.monitor.windows import Window, fill
 
 _JUDGES = (NonFinite, GradientNorm, NoGradient, LossScale, SkippedSteps, ClippedScaled,
            FlushedGradients, NearOverflow, DeadLayer, WideRange, ChannelImbalance, InputRange,
-           LostUpdate, RanksAgree)
+           LostUpdate, RanksAgree, Buffers)
 
 
 class Monitor:

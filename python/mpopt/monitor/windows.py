@@ -36,6 +36,9 @@ def fill(steps: Sequence[Step], sample: Sample | None, numbers, last_scale: floa
         elif word == "input":
             lo, hi = step.inputs.get(rest[0], (math.inf, -math.inf))
             step.inputs[rest[0]] = _least(lo, values[0]), -_least(-hi, -values[1])
+        elif word == "buffers":
+            # Those of each device by themselves.
+            step.buffers |= dict(zip(rest[0], values, strict=True))
         elif word == "projections":
             if sample is not None and sample.step == at:
                 # Of several calls in a step the last one.
