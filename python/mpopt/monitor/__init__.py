@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from mpopt.monitor.comparing import (
         Comparison,
         Difference,
-        LogProbabilities,
         compare,
-        compare_log_probabilities,
     )
+    from mpopt.monitor.log_probabilities import LogProbabilities, compare_log_probabilities
     from mpopt.monitor.monitor import Monitor
     from mpopt.monitor.predicting import Flushed, Predictions, check_predictions
     from mpopt.monitor.reading import read
@@ -33,7 +32,7 @@ _HOMES = {
     "Difference": "comparing",
     "FirstBad": "replay",
     "Flushed": "predicting",
-    "LogProbabilities": "comparing",
+    "LogProbabilities": "log_probabilities",
     "Monitor": "monitor",
     "Operand": "replay",
     "PERIODS": "collecting",
@@ -41,7 +40,7 @@ _HOMES = {
     "StopTraining": "alerts",
     "check_predictions": "predicting",
     "compare": "comparing",
-    "compare_log_probabilities": "comparing",
+    "compare_log_probabilities": "log_probabilities",
     "read": "reading",
     "to_tensorboard": "tensorboard",
 }

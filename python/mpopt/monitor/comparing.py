@@ -1,9 +1,8 @@
 """Two runs of one model side by side (MP512): formats, engines, versions. The tool compares
-(Against.h says how); of log-probabilities that two engines gave, this does."""
+(Against.h says how); of log-probabilities that two engines gave, log_probabilities.py does."""
 
 import dataclasses
 import json
-import math
 import os
 from collections.abc import Sequence
 
@@ -94,51 +93,3 @@ def _paths(name: str, given: PathLike | Sequence[PathLike]) -> list[str]:
         if not paths:
             raise ValueError("there is no record to read")
     return paths
-
-
-@dataclasses.dataclass(frozen=True)
-class LogProbabilities:
-    """How far two engines are apart on the same tokens.
-
-    per_token    mean of |log p_a - log p_b|
-    largest      the largest one
-    growth       |sum over a sequence| at its end, by its length to the power of this: 0.5 where
-                 differences are independent noise, 1 where they are a bias; NaN with one length
-    ratio_spread standard deviation of exp(sum of log p_a - log p_b) over sequences
-    """
-
-    tokens: int
-    per_token: float
-    largest: float
-    growth: float
-    ratio_spread: float
-
-
-def compare_log_probabilities(a, b, mask=None) -> LogProbabilities:
-    """Compares the log-probabilities that two engines gave to the same tokens.
-
-    a, b   FP tensors [sequences, tokens]
-    mask   bool [sequences, tokens], True for tokens that count; default: all"""
-    import torch
-
-    a, b = torch.as_tensor(a).double(), torch.as_tensor(b).double()
-    if a.shape != b.shape or a.dim() != 2:
-        raise ValueError(f"[sequences, tokens] twice, not {list(a.shape)} and {list(b.shape)}")
-    mask = torch.ones_like(a, dtype=torch.bool) if mask is None else torch.as_tensor(mask)
-    apart = torch.where(mask, a - b, 0.0)
-    tokens = int(mask.sum())
-    sums = apart.cumsum(1)
-    # Root mean square over sequences of the sum of the first n tokens, against n.
-    lengths = torch.arange(1, a.shape[1] + 1, dtype=torch.double)
-    counts = mask.sum(0)
-    grown = torch.where(mask, sums.square(), 0.0).sum(0).div(counts.clamp(min=1)).sqrt()
-    used = (counts > 0) & (grown > 0)
-    growth = math.nan
-    if int(used.sum()) > 1:
-        x, y = lengths[used].log(), grown[used].log()
-        x = x - x.mean()
-        growth = float((x * y).sum() / x.square().sum())
-    ratios = sums[:, -1].exp()
-    return LogProbabilities(tokens, float(apart.abs().sum() / max(tokens, 1)),
-                            float(apart.abs().max()) if tokens else 0.0, growth,
-                            float(ratios.std()) if len(ratios) > 1 else math.nan)

@@ -159,3 +159,59 @@ def test_gradients_at_other_scales(tmp_path):
     result = compare(*paths, kind="gradient")
     assert len(result.differences) > 20 and result.alert is None
     assert max(entry.difference for entry in result.differences) < 1e-4
+
+
+def test_verdict_on_log_probabilities():
+    draw = trainings.generator()
+    a = -torch.rand(200, 64, generator=draw)
+
+    def found(difference, **options):
+        return compare_log_probabilities(a, a + difference, **options).findings
+
+    noise = torch.randn(200, 64, generator=draw)
+    assert found(0.0) == () and found(0.002 * noise) == ()
+    warning, = found(0.01 * noise)
+    assert (warning.rule, warning.severity, warning.layer) == ("MP512", "warning", "logits")
+    assert "as noise does" in warning.message and "FP32 in both engines" in warning.message
+    error, = found(0.1 * noise)
+    assert error.severity == "error" and "outside of 1 +- 0.2" in error.message
+    assert "as a bias does" in found(torch.full_like(a, 0.02))[0].message
+    assert found(0.1 * noise, clip=0.5)[0].severity == "warning"
+    broken = a.clone()
+    broken[3, 4] = math.nan
+    assert compare_log_probabilities(a, broken).clipped == pytest.approx(1 / a.numel())
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32, torch.bfloat16, torch.uint8])
+def test_masks_of_any_dtype(dtype):
+    a, mask = torch.zeros(2, 3), torch.tensor([[1, 1, 0], [1, 0, 0]])
+    b = torch.tensor([[0.1, 0.1, 5.0], [0.1, 5.0, 5.0]])
+    found = compare_log_probabilities(a, b, mask.to(dtype))
+    assert found.tokens == 3 and found.largest == pytest.approx(0.1)
+    assert compare_log_probabilities(a, b, mask.tolist()).tokens == 3
+
+
+def test_forms_of_engines():
+    """Lists of different lengths, vLLM's dictionaries, and those of OpenAI's form."""
+    import dataclasses
+
+    @dataclasses.dataclass
+    class Logprob:
+        logprob: float
+        rank: int = 1
+
+    plain = [[-1.0, -2.0, -3.0], [-0.5]]
+    tokens = [[7, 8, 9], [3]]
+    vllm = [[{token: Logprob(value), 1: Logprob(-9.0)} for token, value in zip(*pair, strict=True)]
+            for pair in zip(tokens, plain, strict=True)]
+    openai = [[{"token": "x", "logprob": value} for value in row] for row in plain]
+    for given in (vllm, openai, plain):
+        found = compare_log_probabilities(given, plain, tokens=tokens)
+        assert (found.tokens, found.largest, found.findings) == (4, 0.0, ())
+    alone = [[{token: Logprob(value)} for token, value in zip(*pair, strict=True)]
+             for pair in zip(tokens, plain, strict=True)]
+    # A prompt's first token has none.
+    assert compare_log_probabilities([[None, *row] for row in alone],
+                                     [[None, *row] for row in plain]).tokens == 4
+    with pytest.raises(ValueError, match="tokens="):
+        compare_log_probabilities(vllm, plain)
