@@ -224,8 +224,9 @@ double OwnSlope::meanSquare(const Cell &x, const StorageFormat &format,
   double sum = 0, weights = 0;
   for (auto [z, weight] : points) {
     double at = x.mean + z * deviation;
-    if (x.likelyLo <= x.likelyHi)
-      at = std::clamp(at, x.likelyLo, x.likelyHi);
+    // Those that a limit holds up have its rounding, and pass no errors on.
+    if (x.likelyLo < x.likelyHi && (at < x.likelyLo || at > x.likelyHi))
+      continue;
     double step = kNear * (at == 0 ? deviation : std::fabs(at));
     double slope =
         step > 0 ? (function(at + step) - function(at - step)) / (2 * step) : 0;

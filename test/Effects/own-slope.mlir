@@ -12,6 +12,19 @@
 // RUN: mpopt --check %t/chosen.mlir --precision fp16 --format json -o %t/chosen.json
 // RUN: %python %S/Inputs/share-of.py %t/chosen.json x 4e-5 2.2e-4
 
+// Few magnitudes are as small as an epsilon next to them.
+// RUN: mpopt --check %t/magnitude.mlir --precision fp16 --format json | FileCheck %s
+// CHECK: "expected_rms": 0.000{{[1-5]}}
+
+//--- magnitude.mlir
+func.func @main(%x: tensor<64x256xf32> {mp.name = "x"}) -> (tensor<64x256xf32> {mp.name = "result"}) {
+  %eps = mp.constant dense<1.0e-6> : tensor<f32>
+  %0 = mp.abs %x : (tensor<64x256xf32>) -> tensor<64x256xf32>
+  %1 = mp.add %0, %eps : (tensor<64x256xf32>, tensor<f32>) -> tensor<64x256xf32>
+  %2 = mp.log %1 : (tensor<64x256xf32>) -> tensor<64x256xf32>
+  return %2 : tensor<64x256xf32>
+}
+
 //--- log.mlir
 func.func @main(%x: tensor<64x256xf32> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) -> (tensor<64x64xf32> {mp.name = "result"}) {
   %w = mp.constant dense<1.0> : tensor<4x1xf32>
