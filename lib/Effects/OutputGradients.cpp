@@ -152,6 +152,16 @@ static bool holdsLeast(Value value, const RangeAnalysis &ranges) {
          known.hull().likelyLo >= format->minNormal;
 }
 
+/// True if rows are over a norm of theirs: none of their elements is below 0
+/// where that is a sum, and the epsilon is small beside it.
+static bool areShares(const WrittenOut &composite, Value input, Value divisor,
+                      const RangeAnalysis &ranges) {
+  constexpr double kSmall = 0.1;
+  return (!composite.isSum || ranges.preRounding(input).hull().lo >= 0) &&
+         composite.epsilon <=
+             kSmall * std::sqrt(meanSquare(ranges.preRounding(divisor)));
+}
+
 void OutputGradients::fuseComposites(const RangeAnalysis &ranges) {
   llvm::DenseMap<Operation *, Operation *> originals;
   for (auto [from, to] : mapping.getOperationMap())
@@ -166,6 +176,10 @@ void OutputGradients::fuseComposites(const RangeAnalysis &ranges) {
           Value original = change.originals.lookup(value);
           return original && holdsLeast(original, ranges);
         }))
+      continue;
+    if (composite.order > 0 &&
+        !areShares(composite, change.originals.lookup(composite.input),
+                   change.originals.lookup(composite.averaged.front()), ranges))
       continue;
     Operation *made = fuse(composite);
     if (!made)

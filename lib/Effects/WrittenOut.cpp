@@ -3,10 +3,13 @@
 
 #include "WrittenOut.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Interfaces/ShapeFacts.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -54,6 +57,57 @@ static std::optional<WrittenOut> matchLogOfSoftmax(mp::LogOp log) {
   return found;
 }
 
+/// The operand of a sum with a number, or of a limit from below; null for other
+/// ops. The number is added to `epsilon`.
+static Value skipGuard(Operation *op, double &epsilon) {
+  if (auto clip = dyn_cast<mp::ClipOp>(op)) {
+    auto least = clip.getMin() ? getSplatConstant(clip.getMin()) : std::nullopt;
+    if (!least || clip.getMax())
+      return {};
+    epsilon += *least;
+    return clip.getInput();
+  }
+  if (!isa<mp::AddOp, mp::MaxOp>(op))
+    return {};
+  auto split = splitNumber(op);
+  if (!split)
+    return {};
+  epsilon += split->second;
+  return split->first;
+}
+
+/// x / (sum(x) + epsilon), or another norm of x below, along one axis.
+static std::optional<WrittenOut> matchShares(mp::DivOp div) {
+  constexpr unsigned kMostGuards = 2;
+  WrittenOut found;
+  found.members = {div};
+  Operation *op = getMaker(div.getRhs(), Peel::CastsAndViews);
+  for (unsigned guards = 0; op && guards < kMostGuards; ++guards) {
+    Value inner = op->hasOneUse() ? skipGuard(op, found.epsilon) : Value();
+    if (!inner)
+      break;
+    found.members.push_back(op);
+    op = getMaker(inner, Peel::CastsAndViews);
+  }
+  if (!isa_and_present<mp::ReduceSumOp, mp::ReduceL1Op, mp::ReduceL2Op>(op) ||
+      !op->hasOneUse() || !isSameBehind(op->getOperand(0), div.getLhs()))
+    return std::nullopt;
+  auto axes = getReducedAxes(op, ShapeFacts());
+  MaybeShape from = getShape(div.getLhs()), to = getShape(op->getResult(0));
+  if (!axes || axes->size() != 1 || !from || !to || from->size() != to->size())
+    return std::nullopt;
+  found.members.push_back(op);
+  found.kind = mp::LpNormalizeOp::getOperationName().split('.').second;
+  found.meaning = getMeaning(found.kind, div.getContext());
+  found.averaged.push_back(op->getResult(0));
+  found.result = div;
+  found.input = div.getLhs();
+  found.axes.push_back(axes->front());
+  found.order = isa<mp::ReduceL2Op>(op) ? 2 : 1;
+  found.isSum = isa<mp::ReduceSumOp>(op);
+  return found;
+}
+
 std::vector<WrittenOut> mpopt::findWrittenOut(ModuleOp module) {
   std::vector<WrittenOut> found;
   module.walk([&](mp::LogOp log) {
@@ -67,6 +121,11 @@ std::vector<WrittenOut> mpopt::findWrittenOut(ModuleOp module) {
         (!hasRole(written.meaning, Role::RowNorm) || cutToQuotient(written)))
       found.push_back(std::move(written));
   }
+  module.walk([&](mp::DivOp div) {
+    if (std::optional<WrittenOut> shares =
+            composites.get(div) ? std::nullopt : matchShares(div))
+      found.push_back(std::move(*shares));
+  });
   return found;
 }
 
@@ -107,6 +166,13 @@ Operation *mpopt::fuse(const WrittenOut &composite) {
     return nullptr;
   OpBuilder builder(result.getContext());
   builder.setInsertionPointAfter(composite.result);
+  if (composite.order > 0) {
+    auto shares = mp::LpNormalizeOp::create(
+        builder, composite.result->getLoc(), result.getType(), composite.input,
+        composite.axes.front(), APFloat(composite.order), APFloat(0.0));
+    result.replaceAllUsesWith(shares.getResult());
+    return shares;
+  }
   Operation *made = composite.path.empty() ? makeFunction(builder, composite)
                                            : makeNorm(builder, composite);
   if (made)

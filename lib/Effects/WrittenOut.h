@@ -28,6 +28,10 @@ struct WrittenOut : Composite {
   /// Values of which the least count: numbers next to 0 in front of a
   /// logarithm. Subnormal ones would count past rounding.
   llvm::SmallVector<mlir::Value, 1> small;
+  /// Rows over the sum of their elements, which are none below 0, or over
+  /// another norm: its order. `averaged` is what divides, but for the epsilon.
+  double order = 0;
+  bool isSum = false;
 };
 
 std::vector<WrittenOut> findWrittenOut(mlir::ModuleOp module);
