@@ -120,7 +120,7 @@ static MaskRows rowsThatMeet(std::vector<double> lengths, double squares) {
     own += 1 / length;
   double meeting =
       rows > 1 ? std::max(squares - own, 0.0) / (rows * (rows - 1)) : own;
-  return {std::move(lengths), meeting};
+  return {std::move(lengths), meeting, 0};
 }
 
 MaskRows MaskRows::ofSpans(ArrayRef<std::pair<double, double>> spans) {
@@ -149,6 +149,21 @@ MaskRows MaskRows::causal(double rows, double count) {
   for (double row : chooseRows(rows))
     spans.push_back({0, std::min(row, count - 1)});
   return ofSpans(spans);
+}
+
+MaskRows MaskRows::both(MaskRows lhs, MaskRows rhs) {
+  auto mean = [](const MaskRows &rows) {
+    double sum = 0;
+    for (double length : rows.lengths)
+      sum += length;
+    return sum / double(rows.lengths.size());
+  };
+  if (lhs.empty() || rhs.empty())
+    return lhs.empty() ? rhs : lhs;
+  double variance = lhs.variance + rhs.variance;
+  MaskRows shorter = mean(rhs) < mean(lhs) ? std::move(rhs) : std::move(lhs);
+  shorter.variance = variance;
+  return shorter;
 }
 
 MaskRows mpopt::guessRows(double share, const MaybeShape &shape, double count) {
@@ -185,6 +200,8 @@ private:
   bool isLive(double held) const;
 
   std::vector<double> weights, lengths;
+  /// The sum over rows of the variance of their live elements.
+  double variance = 0;
   LiveElements live;
 };
 } // namespace
@@ -207,16 +224,25 @@ void RowCounter::add(ArrayRef<double> row) {
   if (length == 0)
     return;
   lengths.push_back(length);
+  double sum = 0, squares = 0;
   for (auto [weight, held] : llvm::zip_equal(weights, row))
-    if (isLive(held))
+    if (isLive(held)) {
       weight += 1 / length;
+      sum += held / length;
+      squares += held * held / length;
+    }
+  if (live == LiveElements::AboveMasked && std::isfinite(squares))
+    variance += std::max(squares - sum * sum, 0.0);
 }
 
 MaskRows RowCounter::finish() && {
   double squares = 0;
   for (double weight : weights)
     squares += weight * weight;
-  return rowsThatMeet(std::move(lengths), squares);
+  double each = lengths.empty() ? 0 : variance / double(lengths.size());
+  MaskRows rows = rowsThatMeet(std::move(lengths), squares);
+  rows.variance = each;
+  return rows;
 }
 
 static MaskRows

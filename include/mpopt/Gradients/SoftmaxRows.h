@@ -23,6 +23,9 @@ struct MaskRows {
   /// The chance that two different rows pick the same element, if each picks
   /// evenly among its own: 1 / n of rows that share all of n elements.
   double meeting = 0;
+  /// The variance within rows of what a mask adds to the elements that take
+  /// part: a bias may be stored with it.
+  double variance = 0;
 
   bool empty() const { return lengths.empty(); }
   /// Rows that have all of `count` elements.
@@ -33,6 +36,9 @@ struct MaskRows {
   /// Rows of elements `first` to `last` (included); spans without any are left
   /// out.
   static MaskRows ofSpans(llvm::ArrayRef<std::pair<double, double>> spans);
+  /// The rows of two masks at once: no more elements than the shorter ones
+  /// have, which they are taken for.
+  static MaskRows both(MaskRows lhs, MaskRows rhs);
 };
 
 /// An element of a row of `count` probabilities whose logits have that variance

@@ -108,8 +108,8 @@ static MaskRows windowRows(OpTy op, int64_t queries, int64_t keys) {
   return MaskRows::ofSpans(spans);
 }
 
-/// The keys of each row, or nothing for a mask whose rows are not known
-/// beside those of a causal one.
+/// The keys of each row, those that are left by all masks. A bias that masks
+/// nothing leaves all, and varies with the scores.
 template <typename OpTy>
 static MaskRows findRows(OpTy op, SpreadContext &ctx, int64_t queries,
                          int64_t keys) {
@@ -127,14 +127,16 @@ static MaskRows findRows(OpTy op, SpreadContext &ctx, int64_t queries,
     MaskRows live =
         countLive(ctx, mask, keys,
                   added ? LiveElements::AboveMasked : LiveElements::NonZero);
-    if (op.getIsCausal() || windowed)
-      return {};
     double share = live.empty() ? shareKept(ctx, mask) : 0;
-    if (live.empty() && share > 0)
+    if (live.empty() && share > 0) {
       live = guessRows(share, getShape(mask), double(keys));
+      if (const AbstractValue &its = ctx.of(mask);
+          added && share == 1 && its.hasLikely())
+        live.variance = its.hull().variance;
+    }
     if (live.empty())
       return {};
-    rows = std::move(live);
+    rows = MaskRows::both(std::move(rows), std::move(live));
   }
   return rows;
 }
@@ -260,6 +262,7 @@ template <typename OpTy> void Heads::weigh(OpTy op, SpreadContext &ctx) {
               return cap * std::tanh(x / cap);
             }).variance();
   }
+  score += mask.variance;
   p = probabilitiesOf(mask, double(key.rows), score);
 }
 

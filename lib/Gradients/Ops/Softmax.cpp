@@ -30,10 +30,12 @@ using namespace mpopt;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The elements of rows that are not masked, and the logits without the mask.
+/// The elements of rows that are not masked.
 struct Rows {
   MaskRows mask;
-  Value scores;
+  /// What the logits are the sum of, without masks, and its variance.
+  SmallVector<Value, 2> scores;
+  double variance = 0;
 };
 } // namespace
 
@@ -55,38 +57,57 @@ static std::optional<double> shareAdded(const AbstractValue &mask) {
   return 1 - shareMasked(hull);
 }
 
+/// Addends of masked logits that are looked at one by one: scores, a bias, and
+/// masks of the future, of padding and of a window.
+static constexpr unsigned kMostAddends = 8;
+
+/// The rows of a choice between scores and a huge negative number.
+static Value addChoice(SpreadContext &ctx, mp::WhereOp where, int64_t count,
+                       Rows &rows) {
+  const AbstractValue &chosen = ctx.of(where.getLhs());
+  bool maskedFirst = chosen.negInf || chosen.hull().mean < maskedBelow();
+  MaskRows mask =
+      countLive(ctx, where.getCondition(), count,
+                maskedFirst ? LiveElements::Zero : LiveElements::NonZero);
+  const AbstractValue &held = ctx.of(where.getCondition());
+  if (mask.empty() && held.hasLikely()) {
+    double share = std::clamp(held.hull().mean, 0.0, 1.0);
+    mask = guessRows(maskedFirst ? 1 - share : share,
+                     getShape(where.getResult()), double(count));
+  }
+  rows.mask = MaskRows::both(std::move(rows.mask), std::move(mask));
+  return maskedFirst ? where.getRhs() : where.getLhs();
+}
+
 /// The rows of a softmax over the last axis, whose logits are masked: chosen
-/// against a huge negative number, or with one added.
+/// against a huge negative number, or with one added, wherever in a sum. What
+/// else is added to the scores varies with them.
 static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
-  Value masked = skipCopies(logits);
-  Rows rows{{}, logits};
+  Rows rows;
   MaybeShape shape = getShape(logits);
-  if (auto where = masked.getDefiningOp<mp::WhereOp>()) {
-    const AbstractValue &chosen = ctx.of(where.getLhs());
-    bool maskedFirst = chosen.negInf || chosen.hull().mean < maskedBelow();
-    rows.scores = maskedFirst ? where.getRhs() : where.getLhs();
-    rows.mask =
-        countLive(ctx, where.getCondition(), count,
-                  maskedFirst ? LiveElements::Zero : LiveElements::NonZero);
-    const AbstractValue &held = ctx.of(where.getCondition());
-    if (rows.mask.empty() && held.hasLikely()) {
-      double share = std::clamp(held.hull().mean, 0.0, 1.0);
-      rows.mask =
-          guessRows(maskedFirst ? 1 - share : share, shape, double(count));
-    }
-  } else if (auto add = masked.getDefiningOp<mp::AddOp>()) {
-    for (unsigned index : {0u, 1u}) {
-      Value mask = add->getOperand(index);
-      std::optional<double> share = shareAdded(ctx.of(mask));
-      if (!share)
-        continue;
-      rows.scores = add->getOperand(1 - index);
-      rows.mask = countLive(ctx, mask, count, LiveElements::AboveMasked);
-      if (rows.mask.empty())
-        rows.mask = guessRows(*share, shape, double(count));
-      break;
+  SmallVector<Value> work = {logits};
+  for (unsigned looked = 0; !work.empty(); ++looked) {
+    Value term = skipCopies(work.pop_back_val());
+    const AbstractValue &own = ctx.of(term);
+    bool masked = own.negInf || own.hull().likelyLo < maskedBelow();
+    auto where = term.getDefiningOp<mp::WhereOp>();
+    auto sum = term.getDefiningOp<mp::AddOp>();
+    if (masked && where && looked < kMostAddends) {
+      work.push_back(addChoice(ctx, where, count, rows));
+    } else if (masked && sum && looked < kMostAddends) {
+      llvm::append_range(work, llvm::reverse(sum->getOperands()));
+    } else if (std::optional<double> share = shareAdded(own);
+               share && term != skipCopies(logits)) {
+      MaskRows mask = countLive(ctx, term, count, LiveElements::AboveMasked);
+      if (mask.empty())
+        mask = guessRows(*share, shape, double(count));
+      rows.mask = MaskRows::both(std::move(rows.mask), std::move(mask));
+    } else {
+      rows.scores.push_back(term);
+      rows.variance += own.hull().variance;
     }
   }
+  rows.variance += rows.mask.variance;
   return rows;
 }
 
@@ -96,8 +117,7 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
 
 /// The rows of a softmax and the variance of their logits; nothing if they are
 /// not known.
-static std::optional<std::pair<Rows, double>> rowsOf(mp::SoftmaxOp op,
-                                                     SpreadContext &ctx) {
+static std::optional<Rows> rowsOf(mp::SoftmaxOp op, SpreadContext &ctx) {
   Value input = op.getInput();
   int64_t rank = TransferContext::rankOf(input);
   std::optional<int64_t> axis = normalizeAxis(op.getAxis(), rank);
@@ -105,32 +125,31 @@ static std::optional<std::pair<Rows, double>> rowsOf(mp::SoftmaxOp op,
       axis ? TransferContext::dimOf(input, *axis) : std::nullopt;
   if (!count || *count < 1 || op.getFlatten())
     return std::nullopt;
-  Rows rows{{}, input};
+  Rows rows{{}, {input}, ctx.of(input).hull().variance};
   if (*axis == rank - 1)
     rows = findRows(ctx, input, *count);
   if (rows.mask.empty())
     rows.mask = MaskRows::whole(double(*count));
-  double variance = ctx.of(rows.scores).hull().variance;
   // Logits of two modes far apart are masked in a way that is not seen here.
-  if (!(std::sqrt(variance) < -maskedBelow()) &&
-      isBimodal(ctx.of(rows.scores).hull()))
-    return std::nullopt;
-  return std::make_pair(std::move(rows), variance);
+  for (Value scores : rows.scores)
+    if (Cell hull = ctx.of(scores).hull();
+        !(std::sqrt(hull.variance) < -maskedBelow()) && isBimodal(hull))
+      return std::nullopt;
+  return rows;
 }
 
 static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
   Value input = op.getInput();
-  auto known = rowsOf(op, ctx);
-  if (!known)
+  std::optional<Rows> rows = rowsOf(op, ctx);
+  if (!rows)
     return;
-  const auto &[rows, variance] = *known;
   int64_t rank = TransferContext::rankOf(input);
   std::optional<int64_t> axis = normalizeAxis(op.getAxis(), rank);
   double n = double(*TransferContext::dimOf(input, *axis));
   double live = 0;
-  for (double length : rows.mask.lengths)
-    live += length / double(rows.mask.lengths.size());
-  Moments p = probabilitiesOf(rows.mask, n, variance);
+  for (double length : rows->mask.lengths)
+    live += length / double(rows->mask.lengths.size());
+  Moments p = probabilitiesOf(rows->mask, n, rows->variance);
   Spread spread = ctx.spread(input);
   spread.axes.positions |= *axis < 32 ? 1u << *axis : 0;
   spread.alike = p.alike();
@@ -142,7 +161,7 @@ static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
   // the random energy model): the range analysis has those rows. Of masked rows
   // and of rows that few elements share the lengths tell the mean square.
   AbstractValue value = ctx.of(op.getResult());
-  if (live == n && variance <= std::pow(expectedMaximum(n), 2))
+  if (live == n && rows->variance <= std::pow(expectedMaximum(n), 2))
     return ctx.giveSpread(0, spread);
   Cell hull = value.hull();
   double missing = p.square - hull.mean * hull.mean - hull.variance;
@@ -204,13 +223,12 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op,
   double collisions = std::clamp(n * p.square, 1 / n, 1.0);
   double passed;
   auto softmax = skipCopies(y).getDefiningOp<mp::SoftmaxOp>();
-  if (auto known = softmax ? rowsOf(softmax, ctx) : std::nullopt) {
-    const auto &[rows, variance] = *known;
-    passed = logitSquare(rows.mask.lengths, n, variance);
-    bool whole =
-        rows.mask.lengths.size() == 1 && rows.mask.lengths.front() == n;
-    if (auto byClass =
-            whole ? squareByClass(ctx.of(rows.scores), *axis, n) : std::nullopt)
+  if (auto rows = softmax ? rowsOf(softmax, ctx) : std::nullopt) {
+    passed = logitSquare(rows->mask.lengths, n, rows->variance);
+    bool whole = rows->mask.lengths.size() == 1 &&
+                 rows->mask.lengths.front() == n && rows->scores.size() == 1;
+    if (auto byClass = whole ? squareByClass(ctx.of(rows->scores[0]), *axis, n)
+                             : std::nullopt)
       passed = std::min(passed, *byClass);
   } else {
     passed = logitSquare({n}, n, logitVariance(n, collisions));
