@@ -44,6 +44,10 @@ func.func @saturating_format() {
   %2 = mp.cast %minf : (tensor<2xf32>) -> tensor<2xf4E2M1FN>
   // expected-remark @below {{[-6, -6]}}
   %3 = mp.cast %2 : (tensor<2xf4E2M1FN>) -> tensor<2xf32>
+  %nan = mp.constant dense<0x7FC00000> : tensor<2xf32>
+  %4 = mp.cast %nan : (tensor<2xf32>) -> tensor<2xf4E2M1FN>
+  // expected-remark @below {{[-6, 6]}}
+  %5 = mp.cast %4 : (tensor<2xf4E2M1FN>) -> tensor<2xf32>
   return
 }
 

@@ -385,6 +385,9 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
     roundCells(result.cells_, *format);
   StorageFormat storage = *format;
   if (storage.saturates) {
+    // What a NaN becomes is not defined.
+    result.posInf |= nan;
+    result.negInf |= nan;
     result.saturate(storage.ends());
   } else if (format->hasInf) {
     result.posInf |= up;
