@@ -184,6 +184,10 @@ void OutputGradients::fuseComposites(const RangeAnalysis &ranges) {
     Operation *made = fuse(composite);
     if (!made)
       continue;
+    // What a norm is scaled from has no original.
+    for (Operation *op = composite.result->getNextNode(); op != made;
+         op = op->getNextNode())
+      change.changed.insert(op);
     Value original = change.originals[composite.result->getResult(0)];
     change.originals[made->getResult(0)] = original;
     fused[original] = made->getResult(0);

@@ -7,11 +7,15 @@
 #include "mpopt/Dialect/Interfaces/ShapeFacts.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Ranges/Value/RowSupport.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
@@ -76,6 +80,63 @@ static Value skipGuard(Operation *op, double &epsilon) {
   return split->first;
 }
 
+/// p of a root of order p; 0 for other ops.
+static double orderOf(Operation *op) {
+  if (isa<mp::SqrtOp>(op))
+    return 2;
+  auto power =
+      isa<mp::PowOp>(op) ? getSplatConstant(op->getOperand(1)) : std::nullopt;
+  return power && *power > 0 && *power <= 1 ? 1 / *power : 0;
+}
+
+/// The op that takes powers of an order; null if it is another op.
+static Operation *matchPower(Operation *op, double order) {
+  // Orders are written in few digits.
+  constexpr double kSame = 1e-3;
+  if (!op || !op->hasOneUse())
+    return nullptr;
+  auto power =
+      isa<mp::PowOp>(op) ? getSplatConstant(op->getOperand(1)) : std::nullopt;
+  if (power ? std::fabs(*power - order) < kSame * order
+            : order == 2 && getSquared(op))
+    return op;
+  return nullptr;
+}
+
+/// The root of order p of a sum or mean of powers of order p.
+static std::optional<WrittenOut> matchNorm(Operation *root) {
+  WrittenOut found;
+  found.order = orderOf(root);
+  if (found.order == 0)
+    return std::nullopt;
+  found.members = {root};
+  Operation *op = getMaker(root->getOperand(0));
+  Value inner = op && op->hasOneUse() ? skipGuard(op, found.epsilon) : Value();
+  if (inner) {
+    found.members.push_back(op);
+    op = getMaker(inner);
+  }
+  if (!isa_and_present<mp::ReduceSumOp, mp::ReduceMeanOp,
+                       mp::ReduceSumSquareOp>(op) ||
+      !op->hasOneUse() || !getReducedAxes(op, ShapeFacts()))
+    return std::nullopt;
+  found.members.push_back(op);
+  found.averaged.push_back(op->getResult(0));
+  if (!isa<mp::ReduceSumSquareOp>(op)) {
+    op = matchPower(getMaker(op->getOperand(0)), found.order);
+    if (!op)
+      return std::nullopt;
+    found.members.push_back(op);
+    found.averaged.push_back(op->getResult(0));
+  }
+  found.kind = mp::NormOp::getOperationName().split('.').second;
+  found.meaning = getMeaning(found.kind, root->getContext());
+  found.result = root;
+  found.input = op->getOperand(0);
+  found.isSum = std::fmod(found.order, 2) != 0;
+  return found;
+}
+
 /// x / (sum(x) + epsilon), or another norm of x below, along one axis.
 static std::optional<WrittenOut> matchShares(mp::DivOp div) {
   constexpr unsigned kMostGuards = 2;
@@ -121,10 +182,12 @@ std::vector<WrittenOut> mpopt::findWrittenOut(ModuleOp module) {
         (!hasRole(written.meaning, Role::RowNorm) || cutToQuotient(written)))
       found.push_back(std::move(written));
   }
-  module.walk([&](mp::DivOp div) {
-    if (std::optional<WrittenOut> shares =
-            composites.get(div) ? std::nullopt : matchShares(div))
-      found.push_back(std::move(*shares));
+  module.walk([&](Operation *op) {
+    if (op->getNumResults() != 1 || composites.get(op))
+      return;
+    auto div = dyn_cast<mp::DivOp>(op);
+    if (std::optional<WrittenOut> norm = div ? matchShares(div) : matchNorm(op))
+      found.push_back(std::move(*norm));
   });
   return found;
 }
@@ -160,21 +223,53 @@ static Operation *makeFunction(OpBuilder &builder,
   return builder.create(state);
 }
 
+static Operation *makeShares(OpBuilder &builder, const WrittenOut &shares) {
+  return mp::LpNormalizeOp::create(
+      builder, shares.result->getLoc(), shares.result->getResultTypes().front(),
+      shares.result->getOperand(0), shares.axes.front(), APFloat(shares.order),
+      APFloat(0.0));
+}
+
+/// A norm of rows, over the root of their length if it is one of a mean.
+static Operation *makeLength(OpBuilder &builder, const WrittenOut &norm) {
+  Operation *reduction = norm.averaged.front().getDefiningOp();
+  Location loc = norm.result->getLoc();
+  Value input = norm.members.back()->getOperand(0);
+  auto axes = *getReducedAxes(reduction, ShapeFacts());
+  OperationState state(loc, mp::NormOp::getOperationName());
+  state.addOperands(input);
+  state.addTypes(norm.result->getResultTypes());
+  state.addAttribute("axes", builder.getDenseI64ArrayAttr(axes));
+  state.addAttribute("keep_dims", reduction->getAttr("keep_dims"));
+  state.addAttribute("ord", builder.getF64FloatAttr(norm.order));
+  Operation *length = builder.create(state);
+  std::optional<int64_t> count = cells::countAlong(*getShape(input), axes);
+  if (!isa<mp::ReduceMeanOp>(reduction) || !count)
+    return length;
+  auto element = cast<FloatType>(getElementType(input));
+  APFloat scale(std::pow(double(*count), -1 / norm.order));
+  bool loses = false;
+  scale.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                &loses);
+  auto type = RankedTensorType::get({}, element);
+  auto factor = mp::ConstantOp::create(builder, loc, type,
+                                       DenseElementsAttr::get(type, scale));
+  return mp::MulOp::create(builder, loc, norm.result->getResult(0).getType(),
+                           length->getResult(0), factor.getResult());
+}
+
 Operation *mpopt::fuse(const WrittenOut &composite) {
   Value result = composite.result->getResult(0);
-  if (composite.input.getType() != result.getType())
+  bool isShare = composite.order > 0 && isa<mp::DivOp>(composite.result);
+  bool isLength = composite.order > 0 && !isShare;
+  if (!isLength && composite.input.getType() != result.getType())
     return nullptr;
   OpBuilder builder(result.getContext());
   builder.setInsertionPointAfter(composite.result);
-  if (composite.order > 0) {
-    auto shares = mp::LpNormalizeOp::create(
-        builder, composite.result->getLoc(), result.getType(), composite.input,
-        composite.axes.front(), APFloat(composite.order), APFloat(0.0));
-    result.replaceAllUsesWith(shares.getResult());
-    return shares;
-  }
-  Operation *made = composite.path.empty() ? makeFunction(builder, composite)
-                                           : makeNorm(builder, composite);
+  Operation *made = isShare                  ? makeShares(builder, composite)
+                    : isLength               ? makeLength(builder, composite)
+                    : composite.path.empty() ? makeFunction(builder, composite)
+                                             : makeNorm(builder, composite);
   if (made)
     result.replaceAllUsesWith(made->getResult(0));
   return made;

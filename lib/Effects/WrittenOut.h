@@ -28,9 +28,10 @@ struct WrittenOut : Composite {
   /// Values of which the least count: numbers next to 0 in front of a
   /// logarithm. Subnormal ones would count past rounding.
   llvm::SmallVector<mlir::Value, 1> small;
-  /// Rows over the sum of their elements, which are none below 0, or over
-  /// another norm: its order. `averaged` is what divides, but for the epsilon.
+  /// Of a norm of rows, or of rows over theirs: the order. `averaged` begins
+  /// with what the epsilon is added to.
   double order = 0;
+  /// It adds elements, or powers that are not even: none may be below 0.
   bool isSum = false;
 };
 
