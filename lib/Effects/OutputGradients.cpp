@@ -157,7 +157,8 @@ static bool holdsLeast(Value value, const RangeAnalysis &ranges) {
 static bool areShares(const WrittenOut &composite, Value input, Value divisor,
                       const RangeAnalysis &ranges) {
   constexpr double kSmall = 0.1;
-  return (!composite.isSum || ranges.preRounding(input).hull().lo >= 0) &&
+  return (!composite.length->positive ||
+          ranges.preRounding(input).hull().lo >= 0) &&
          composite.epsilon <=
              kSmall * std::sqrt(meanSquare(ranges.preRounding(divisor)));
 }
@@ -177,7 +178,7 @@ void OutputGradients::fuseComposites(const RangeAnalysis &ranges) {
           return original && holdsLeast(original, ranges);
         }))
       continue;
-    if (composite.order > 0 &&
+    if (composite.length &&
         !areShares(composite, change.originals.lookup(composite.input),
                    change.originals.lookup(composite.averaged.front()), ranges))
       continue;

@@ -61,111 +61,23 @@ static std::optional<WrittenOut> matchLogOfSoftmax(mp::LogOp log) {
   return found;
 }
 
-/// The operand of a sum with a number, or of a limit from below; null for other
-/// ops. The number is added to `epsilon`.
-static Value skipGuard(Operation *op, double &epsilon) {
-  if (auto clip = dyn_cast<mp::ClipOp>(op)) {
-    auto least = clip.getMin() ? getSplatConstant(clip.getMin()) : std::nullopt;
-    if (!least || clip.getMax())
-      return {};
-    epsilon += *least;
-    return clip.getInput();
-  }
-  if (!isa<mp::AddOp, mp::MaxOp>(op))
-    return {};
-  auto split = splitNumber(op);
-  if (!split)
-    return {};
-  epsilon += split->second;
-  return split->first;
-}
-
-/// p of a root of order p; 0 for other ops.
-static double orderOf(Operation *op) {
-  if (isa<mp::SqrtOp>(op))
-    return 2;
-  auto power =
-      isa<mp::PowOp>(op) ? getSplatConstant(op->getOperand(1)) : std::nullopt;
-  return power && *power > 0 && *power <= 1 ? 1 / *power : 0;
-}
-
-/// The op that takes powers of an order; null if it is another op.
-static Operation *matchPower(Operation *op, double order) {
-  // Orders are written in few digits.
-  constexpr double kSame = 1e-3;
-  if (!op || !op->hasOneUse())
-    return nullptr;
-  auto power =
-      isa<mp::PowOp>(op) ? getSplatConstant(op->getOperand(1)) : std::nullopt;
-  if (power ? std::fabs(*power - order) < kSame * order
-            : order == 2 && getSquared(op))
-    return op;
-  return nullptr;
-}
-
-/// The root of order p of a sum or mean of powers of order p.
-static std::optional<WrittenOut> matchNorm(Operation *root) {
+/// A norm of rows, or rows over one.
+static std::optional<WrittenOut> matchRows(Operation *op) {
+  std::optional<Length> length = mpopt::matchLength(op);
+  if (!length)
+    return std::nullopt;
   WrittenOut found;
-  found.order = orderOf(root);
-  if (found.order == 0)
-    return std::nullopt;
-  found.members = {root};
-  Operation *op = getMaker(root->getOperand(0));
-  Value inner = op && op->hasOneUse() ? skipGuard(op, found.epsilon) : Value();
-  if (inner) {
-    found.members.push_back(op);
-    op = getMaker(inner);
-  }
-  if (!isa_and_present<mp::ReduceSumOp, mp::ReduceMeanOp,
-                       mp::ReduceSumSquareOp>(op) ||
-      !op->hasOneUse() || !getReducedAxes(op, ShapeFacts()))
-    return std::nullopt;
-  found.members.push_back(op);
-  found.averaged.push_back(op->getResult(0));
-  if (!isa<mp::ReduceSumSquareOp>(op)) {
-    op = matchPower(getMaker(op->getOperand(0)), found.order);
-    if (!op)
-      return std::nullopt;
-    found.members.push_back(op);
-    found.averaged.push_back(op->getResult(0));
-  }
-  found.kind = mp::NormOp::getOperationName().split('.').second;
-  found.meaning = getMeaning(found.kind, root->getContext());
-  found.result = root;
-  found.input = op->getOperand(0);
-  found.isSum = std::fmod(found.order, 2) != 0;
-  return found;
-}
-
-/// x / (sum(x) + epsilon), or another norm of x below, along one axis.
-static std::optional<WrittenOut> matchShares(mp::DivOp div) {
-  constexpr unsigned kMostGuards = 2;
-  WrittenOut found;
-  found.members = {div};
-  Operation *op = getMaker(div.getRhs(), Peel::CastsAndViews);
-  for (unsigned guards = 0; op && guards < kMostGuards; ++guards) {
-    Value inner = op->hasOneUse() ? skipGuard(op, found.epsilon) : Value();
-    if (!inner)
-      break;
-    found.members.push_back(op);
-    op = getMaker(inner, Peel::CastsAndViews);
-  }
-  if (!isa_and_present<mp::ReduceSumOp, mp::ReduceL1Op, mp::ReduceL2Op>(op) ||
-      !op->hasOneUse() || !isSameBehind(op->getOperand(0), div.getLhs()))
-    return std::nullopt;
-  auto axes = getReducedAxes(op, ShapeFacts());
-  MaybeShape from = getShape(div.getLhs()), to = getShape(op->getResult(0));
-  if (!axes || axes->size() != 1 || !from || !to || from->size() != to->size())
-    return std::nullopt;
-  found.members.push_back(op);
-  found.kind = mp::LpNormalizeOp::getOperationName().split('.').second;
-  found.meaning = getMeaning(found.kind, div.getContext());
-  found.averaged.push_back(op->getResult(0));
-  found.result = div;
-  found.input = div.getLhs();
-  found.axes.push_back(axes->front());
-  found.order = isa<mp::ReduceL2Op>(op) ? 2 : 1;
-  found.isSum = isa<mp::ReduceSumOp>(op);
+  found.kind = length->divided ? mp::LpNormalizeOp::getOperationName()
+                               : mp::NormOp::getOperationName();
+  found.kind = found.kind.split('.').second;
+  found.meaning = getMeaning(found.kind, op->getContext());
+  found.members.append(length->members);
+  found.result = op;
+  found.input = length->input;
+  found.axes.append(length->axes);
+  found.epsilon = length->epsilon;
+  found.averaged.append(length->sums);
+  found.length = std::move(length);
   return found;
 }
 
@@ -185,8 +97,7 @@ std::vector<WrittenOut> mpopt::findWrittenOut(ModuleOp module) {
   module.walk([&](Operation *op) {
     if (op->getNumResults() != 1 || composites.get(op))
       return;
-    auto div = dyn_cast<mp::DivOp>(op);
-    if (std::optional<WrittenOut> norm = div ? matchShares(div) : matchNorm(op))
+    if (std::optional<WrittenOut> norm = matchRows(op))
       found.push_back(std::move(*norm));
   });
   return found;
@@ -226,28 +137,28 @@ static Operation *makeFunction(OpBuilder &builder,
 static Operation *makeShares(OpBuilder &builder, const WrittenOut &shares) {
   return mp::LpNormalizeOp::create(
       builder, shares.result->getLoc(), shares.result->getResultTypes().front(),
-      shares.result->getOperand(0), shares.axes.front(), APFloat(shares.order),
-      APFloat(0.0));
+      shares.result->getOperand(0), shares.axes.front(),
+      APFloat(shares.length->order), APFloat(0.0));
 }
 
 /// A norm of rows, over the root of their length if it is one of a mean.
-static Operation *makeLength(OpBuilder &builder, const WrittenOut &norm) {
-  Operation *reduction = norm.averaged.front().getDefiningOp();
+static Operation *makeNormOfRows(OpBuilder &builder, const WrittenOut &norm) {
+  const Length &length = *norm.length;
   Location loc = norm.result->getLoc();
-  Value input = norm.members.back()->getOperand(0);
-  auto axes = *getReducedAxes(reduction, ShapeFacts());
+  Value input = length.members.back()->getOperand(0);
+  auto count = cells::countAlong(*getShape(input), length.axes);
+  Operation *sum = length.sums.front().getDefiningOp();
   OperationState state(loc, mp::NormOp::getOperationName());
   state.addOperands(input);
   state.addTypes(norm.result->getResultTypes());
-  state.addAttribute("axes", builder.getDenseI64ArrayAttr(axes));
-  state.addAttribute("keep_dims", reduction->getAttr("keep_dims"));
-  state.addAttribute("ord", builder.getF64FloatAttr(norm.order));
-  Operation *length = builder.create(state);
-  std::optional<int64_t> count = cells::countAlong(*getShape(input), axes);
-  if (!isa<mp::ReduceMeanOp>(reduction) || !count)
-    return length;
+  state.addAttribute("axes", builder.getDenseI64ArrayAttr(length.axes));
+  state.addAttribute("keep_dims", sum->getAttr("keep_dims"));
+  state.addAttribute("ord", builder.getF64FloatAttr(length.order));
+  Operation *made = builder.create(state);
+  if (!length.averaged || !count)
+    return made;
   auto element = cast<FloatType>(getElementType(input));
-  APFloat scale(std::pow(double(*count), -1 / norm.order));
+  APFloat scale(std::pow(double(*count), -1 / length.order));
   bool loses = false;
   scale.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven,
                 &loses);
@@ -255,21 +166,24 @@ static Operation *makeLength(OpBuilder &builder, const WrittenOut &norm) {
   auto factor = mp::ConstantOp::create(builder, loc, type,
                                        DenseElementsAttr::get(type, scale));
   return mp::MulOp::create(builder, loc, norm.result->getResult(0).getType(),
-                           length->getResult(0), factor.getResult());
+                           made->getResult(0), factor.getResult());
 }
 
 Operation *mpopt::fuse(const WrittenOut &composite) {
   Value result = composite.result->getResult(0);
-  bool isShare = composite.order > 0 && isa<mp::DivOp>(composite.result);
-  bool isLength = composite.order > 0 && !isShare;
-  if (!isLength && composite.input.getType() != result.getType())
+  const std::optional<Length> &length = composite.length;
+  if ((!length || length->divided) &&
+      composite.input.getType() != result.getType())
     return nullptr;
   OpBuilder builder(result.getContext());
   builder.setInsertionPointAfter(composite.result);
-  Operation *made = isShare                  ? makeShares(builder, composite)
-                    : isLength               ? makeLength(builder, composite)
-                    : composite.path.empty() ? makeFunction(builder, composite)
-                                             : makeNorm(builder, composite);
+  Operation *made;
+  if (length)
+    made = length->divided ? makeShares(builder, composite)
+                           : makeNormOfRows(builder, composite);
+  else
+    made = composite.path.empty() ? makeFunction(builder, composite)
+                                  : makeNorm(builder, composite);
   if (made)
     result.replaceAllUsesWith(made->getResult(0));
   return made;

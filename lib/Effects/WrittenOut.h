@@ -11,6 +11,7 @@
 #define MPOPT_LIB_EFFECTS_WRITTENOUT_H
 
 #include "mpopt/Dialect/Composite.h"
+#include "mpopt/Dialect/Length.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -28,11 +29,8 @@ struct WrittenOut : Composite {
   /// Values of which the least count: numbers next to 0 in front of a
   /// logarithm. Subnormal ones would count past rounding.
   llvm::SmallVector<mlir::Value, 1> small;
-  /// Of a norm of rows, or of rows over theirs: the order. `averaged` begins
-  /// with what the epsilon is added to.
-  double order = 0;
-  /// It adds elements, or powers that are not even: none may be below 0.
-  bool isSum = false;
+  /// Of a norm of rows, or of rows over theirs.
+  std::optional<Length> length;
 };
 
 std::vector<WrittenOut> findWrittenOut(mlir::ModuleOp module);
