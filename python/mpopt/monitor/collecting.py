@@ -88,6 +88,8 @@ class Collector:
         self.step = self.resumed = 0
         #: Autocast's dtype in the last forward pass, None where it was off.
         self.autocast: torch.dtype | None = None
+        #: Whether parameters were projected, once a record.
+        self._projected = False
         #: Asks for the next batch to be kept, and that batch: arguments, keywords, the step, and
         #: the state of the random generators at its beginning.
         self.keep_batch = False
@@ -152,6 +154,7 @@ class Collector:
     def resume(self, step: int) -> None:
         """Goes on at a step; the record of the ones before is left alone."""
         self.observer.leave()
+        self._projected = False
         self.step = self.resumed = step
         self._clear()
         if self._handles:
@@ -378,8 +381,11 @@ class Collector:
             self._see_buffers()
         if "parameter" in self._due:
             self.observer.parameters()
-            self._project(PARAMETER, range(len(self._names.parameters)),
-                          map(plain, self._names.parameters))
+            if not self._projected:
+                # Runs that are compared begin with the same ones.
+                self._projected = True
+                self._project(PARAMETER, range(len(self._names.parameters)),
+                              map(plain, self._names.parameters))
         if "optimizer" in self._due:
             self.observer.optimizer_state()
         if "ranks" in self._due and self._ranks and (gathered := self._ranks.gather()):

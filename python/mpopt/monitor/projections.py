@@ -6,9 +6,9 @@ their squares is the square of the difference's norm, over 32, with a deviation 
 (Alon, Matias and Szegedy, The space complexity of approximating the frequency moments, 1996). The
 norm comes with them.
 
-The elements are taken as rows of 1021, a prime, so that they are not rows of the tensor, and a sign is
-that of the row times that of the column. Of a tensor with more than 64 rows as many are looked at,
-evenly spread: it is they that are compared, and they cost no more than the record does."""
+Of a tensor with more than 65,536 elements as many are looked at and compared, in stretches of 1021 that
+are evenly spread: that costs no more than the record does. The length is a prime, so that stretches
+begin at all places of the tensor's own rows."""
 
 import base64
 import functools
@@ -20,41 +20,35 @@ import torch
 
 #: Sums of a tensor.
 COUNT = 32
-_COLUMNS = 1021
-#: As many as a tensor of 256 kB has.
-_ROWS = 64
+#: Elements that are looked at, at most, and of a stretch.
+_MOST, _STRETCH = 1 << 16, 1021
 _FORM = struct.Struct(f"<{COUNT + 1}f")
 
 
 @functools.lru_cache(maxsize=8)
-def _signs(word: str, count: int, device: torch.device) -> torch.Tensor:
-    """The first `count` signs of an endless list, FP32."""
-    bits = b"".join(hashlib.sha256(f"{word} {block}".encode()).digest()
-                    for block in range((count + 255) // 256))
+def _signs(device: torch.device) -> torch.Tensor:
+    """FP32 [65,536], the same everywhere."""
+    bits = b"".join(hashlib.sha256(f"sign {block}".encode()).digest()
+                    for block in range(_MOST // 256))
     drawn = torch.frombuffer(bytearray(bits), dtype=torch.uint8)
-    places = torch.arange(8, dtype=torch.uint8)
-    drawn = (drawn[:, None] >> places & 1).flatten()[:count]
+    drawn = (drawn[:, None] >> torch.arange(8, dtype=torch.uint8) & 1).flatten()
     return (drawn.float() * 2 - 1).to(device)
 
 
 def project(tensor: torch.Tensor) -> torch.Tensor:
     """FP32 [33]: the sums and the norm; nothing is waited for."""
-    # No matrix product: autocast, or TF32, would round it.
     flat = tensor.detach().reshape(-1)
-    rows = flat.numel() // _COLUMNS
-    columns = _signs("column", COUNT * COUNT, flat.device)
-    rest = flat[rows * _COLUMNS:].float()
-    norm = torch.linalg.vector_norm(rest)
-    sums = rest * columns[:rest.numel()]
-    if rows:
-        chosen = flat[:rows * _COLUMNS].view(rows, _COLUMNS)[::-(-rows // _ROWS)].float()
-        norm = torch.hypot(norm, torch.linalg.vector_norm(chosen))
-        signs = _signs("row", _ROWS, flat.device)[:chosen.shape[0], None]
-        whole = (chosen * signs).sum(0) * columns[:_COLUMNS]
-        whole[:rest.numel()] += sums
-        sums = whole
-    sums = torch.nn.functional.pad(sums, (0, -sums.numel() % COUNT))
-    return torch.cat([sums.view(-1, COUNT).sum(0), norm.reshape(1)])
+    if flat.numel() > _MOST:
+        stretches = flat.numel() // _STRETCH
+        every = -(-stretches // (_MOST // _STRETCH))
+        flat = flat[:stretches * _STRETCH].view(stretches, _STRETCH)[::every].reshape(-1)
+    flat = flat.float()
+    # No matrix product: autocast, or TF32, would round it.
+    signed = flat * _signs(flat.device)[:flat.numel()]
+    if left := -signed.numel() % COUNT:
+        signed = torch.nn.functional.pad(signed, (0, left))
+    return torch.cat([signed.view(-1, COUNT).sum(0),
+                      torch.linalg.vector_norm(flat).reshape(1)])
 
 
 def encode(numbers: Sequence[float]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mpopt.monitor.judging import Sample, Step
 from mpopt.monitor.packs import Pending
 from mpopt.monitor.ranks import Ranks
+from mpopt.monitor.record import PARAMETER
 
 
 @dataclasses.dataclass
@@ -40,8 +41,8 @@ def fill(steps: Sequence[Step], sample: Sample | None, numbers, last_scale: floa
             # Those of each device by themselves.
             step.buffers |= dict(zip(rest[0], values, strict=True))
         elif word == "projections":
-            if sample is not None and sample.step == at:
-                # Of several calls in a step the last one.
+            if sample is not None and (sample.step == at or rest[0] == PARAMETER):
+                # Of several calls in a step the last one; parameters come once.
                 sample.projections[rest[0], rest[1]] = values
         elif word in ("channels", "kept", "ranks"):
             if sample is None:
