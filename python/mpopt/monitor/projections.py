@@ -32,7 +32,10 @@ def _signs(device: torch.device) -> torch.Tensor:
                     for block in range(_MOST // 256))
     drawn = torch.frombuffer(bytearray(bits), dtype=torch.uint8)
     drawn = (drawn[:, None] >> torch.arange(8, dtype=torch.uint8) & 1).flatten()
-    return (drawn.float() * 2 - 1).to(device)
+    signs = drawn.float() * 2 - 1
+    # A copy from memory that is not pinned would be waited for.
+    return signs.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else \
+        signs.to(device)
 
 
 def project(tensor: torch.Tensor) -> torch.Tensor:

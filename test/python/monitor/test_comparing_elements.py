@@ -1,6 +1,9 @@
 """Two runs by their elements: faults that leave sizes and means as they are, in values and
 gradients, and healthy models in other formats."""
 
+import base64
+import json
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not in this environment")
@@ -243,3 +246,28 @@ def test_layout_does_not_matter():
     x = torch.randn(4, 3, 50, 60)
     assert torch.equal(project(x), project(x.to(memory_format=torch.channels_last)))
     assert torch.equal(project(x.double().float()), project(x))
+
+
+def damage(line):
+    """Entries that are no projections, and lines that are none."""
+    raw = json.loads(line)
+    first = raw["of"][0]
+    bad = [[*first[:2], "no base64 %"], [*first[:2], "AAAA"], first[:2], 7, [1, 2, 3], None]
+    return [json.dumps({**raw, "of": bad}), json.dumps({**raw, "projections": -1}),
+            json.dumps({**raw, "scale": 0}), json.dumps({**raw, "of": {}}), '{"projections": [',
+            json.dumps({**raw, "of": [[*entry[:2], base64.b64encode(b"\xff" * 132).decode()] for entry in raw["of"]]})]
+
+
+def test_histories_that_are_damaged_or_gone(tmp_path):
+    """What is left is compared by moments."""
+    one = record(tmp_path / "a.mprec", Attention(), sequences)
+    other = record(tmp_path / "b.mprec", Attention("channels"), sequences)
+    assert compare(one, other).alert is not None
+    history = tmp_path / "b.history.jsonl"
+    lines = history.read_text().splitlines()
+    at = next(place for place, line in enumerate(lines) if line.startswith('{"projections"'))
+    history.write_text("\n".join([*lines[:at], *damage(lines[at]), *lines[at + 1:]]) + "\n")
+    damaged = compare(one, other)
+    assert damaged.differences and all(entry.elements is None for entry in damaged.differences)
+    history.unlink()
+    assert compare(one, other).differences == damaged.differences
