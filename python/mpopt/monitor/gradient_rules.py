@@ -156,7 +156,8 @@ class NonFinite(Judge):
 
     def __init__(self, run: Run):
         super().__init__(run)
-        self.memory |= {"waiting": None}
+        #: A loss that waits for a sample; what was not finite first where its update was taken.
+        self.memory |= {"waiting": None, "applied": None}
 
     def see_step(self, step: Step) -> Iterator[Alert]:
         memory = self.memory
@@ -171,12 +172,22 @@ class NonFinite(Judge):
             if name not in bad_inputs:
                 self.begins(f"input {name}", False)
         bad_loss = step.loss is not None and not math.isfinite(step.loss)
+        self._note_applied(step, bad_loss, bad_inputs)
         if self.begins("loss", bad_loss) and not bad_inputs:
             memory["waiting"] = [step.step, step.loss]
             self.wants_sample = self.run.sees_values
             if not self.run.sees_values:
                 yield self._tell_loss("", "outputs of modules are not looked at")
         yield from self._see_gradients(step, bad_loss or bool(bad_inputs))
+
+    def _note_applied(self, step: Step, bad_loss: bool, bad_inputs: list[str]) -> None:
+        """What parameters that are not finite come from, in a step that no scaler left out."""
+        bad = step.first_bad()
+        if self.memory["applied"] or step.skipped or not bad_loss and bad is None:
+            return
+        what = f"input '{bad_inputs[0]}'" if bad_inputs else f"the loss ({number(step.loss)})" \
+            if bad_loss else f"the gradient of '{self.run.parameters[bad]}'"
+        self.memory["applied"] = [step.step, what]
 
     def _see_gradients(self, step: Step, explained: bool) -> Iterator[Alert]:
         bad = step.first_bad()
@@ -213,9 +224,8 @@ class NonFinite(Judge):
             name = self.run.parameters[parameter]
             self.memory["waiting"] = None
             yield Alert("MP501", "error", self.run.layers[parameter], sample.step,
-                        f"step {sample.step}: parameter '{name}' holds NaN or Inf: an update was "
-                        "not finite; go back to a checkpoint, and check the learning rate, the "
-                        "optimizer's eps and that gradients are unscaled")
+                        f"step {sample.step}: parameter '{name}' holds NaN or Inf: "
+                        f"{self._blame(sample)}")
             return
         waiting = self.memory["waiting"]
         if not waiting or sample.step < waiting[0] or not sample.ran:
@@ -230,6 +240,17 @@ class NonFinite(Judge):
                 module, f"module '{module}' is the first whose output is not finite ({seen.nan} "
                 f"NaN and {seen.inf} Inf of {seen.count} in {seen.dtype}, largest finite magnitude "
                 f"{number(seen.absmax)})" + self._find_cast(sample, bad))
+
+    def _blame(self, sample: Sample) -> str:
+        """The update, only where loss and gradients were finite before it."""
+        applied = self.memory["applied"]
+        if applied and applied[0] <= sample.step:
+            return (f"{applied[1]} of step {applied[0]} was not finite, and its update was taken; go "
+                    "back to a checkpoint before it, leave updates out whose gradient norm is not "
+                    "finite, and let monitor.find_first_bad(batch) name the op")
+        return ("an update was not finite; go back to a checkpoint, and check the learning rate, the "
+                "optimizer's eps" + ("" if self.run.first_scale is None else
+                                     " and that gradients are unscaled"))
 
     def _find_cast(self, sample: Sample, bad: int) -> str:
         """The cast that is to blame, behind a colon; empty if none is seen."""

@@ -354,3 +354,39 @@ def test_a_loss_that_breaks_names_the_module(tmp_path):
 
     alert, _ = watch(fp16(model, before_batch=break_it), tmp_path, "MP501", 45, since=25, late=10)
     assert (alert.layer, alert.step) == ("loud", 25), alert
+
+
+@pytest.mark.parametrize("what", ["loss", "gradient", "update"])
+def test_parameters_that_break_have_the_right_cause(what, tmp_path):
+    """The update is to blame only where loss and gradients were finite."""
+    class Break(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(context, gradient):
+            return gradient * float("inf")
+
+    model = mlp()
+    optimizer = sgd(model, 1e-3)
+
+    def spoil(training, step, batch):
+        at = step == 20
+        training.loss = {"loss": lambda o, y: classify(o, y) * (float("nan") if at else 1),
+                         "gradient": lambda o, y: classify(Break.apply(o) if at else o, y),
+                         "update": classify}[what]
+        if at and what == "update":
+            optimizer.register_step_post_hook(
+                lambda *_: model[0].weight.data.fill_(float("inf")))
+        return batch
+
+    training = Training(model, Blobs(), classify, optimizer, None, None, before_batch=spoil)
+    with Monitor(model, optimizer, record=tmp_path / "run.mprec", sinks=[],
+                 periods={"parameter": 1, "value": 1}) as monitor:
+        training.run(21, monitor)
+        found = [alert for alert in monitor.alerts if "parameter" in alert.message]
+    assert len(found) == 1, monitor.alerts
+    words = {"loss": "the loss (nan) of step 20 was not finite", "update": "an update was not finite",
+             "gradient": "' of step 20 was not finite"}[what]
+    assert words in found[0].message, found[0].message
