@@ -204,16 +204,36 @@ def fp16_without_scaler(program: Program) -> Iterator[Report]:
     if not any(choose_fp16(event.region) for event in program.of_kind(events.FORWARD, events.LOSS)):
         return
     reported = set()
+    for backward, region in list_backward_regions(program):
+        choice = choose_fp16(region)
+        if choice is not None and backward.scaler is None and id(region.node) not in reported:
+            reported.add(id(region.node))
+            when = f", {choice.when}" if choice.when else ""
+            yield Report(region.node, f"autocast to FP16{when}, and no loss scaler in the file: gradients below "
+                         "6e-8 become 0")
+
+
+def list_backward_regions(program: Program) -> Iterator[tuple[Event, values.Region | None]]:
+    """The backward passes, with the region of what ran before them on each path. Where there are too many paths,
+    that in which all ran that trains."""
+    judged = set()
     for path in gather_paths(program, {events.FORWARD, events.LOSS, events.BACKWARD}):
         region = None
         for event in path:
-            if event.kind != events.BACKWARD:
-                region = region if event.no_grad else event.region
-            elif (choice := choose_fp16(region)) and event.scaler is None and id(region.node) not in reported:
-                reported.add(id(region.node))
-                when = f", {choice.when}" if choice.when else ""
-                yield Report(region.node, f"autocast to FP16{when}, and no loss scaler in the file: gradients below "
-                             "6e-8 become 0")
+            if event.kind == events.BACKWARD:
+                judged.add(event)
+                yield event, region
+            elif not event.no_grad:
+                region = event.region
+    regions: list[values.Region | None] = []
+    order = sorted(program.of_kind(events.FORWARD, events.LOSS, events.BACKWARD), key=lambda event: (event.entry, event.order))
+    for event, before in zip(order, [None, *order]):
+        if before is None or before.entry != event.entry or before.kind == events.BACKWARD:
+            regions = []
+        if event.kind != events.BACKWARD and not event.no_grad:
+            regions.append(event.region)
+        elif event.kind == events.BACKWARD and event not in judged and len(set(regions)) == 1:
+            yield event, regions[0]
 
 
 # The words before a method's name. A run of word characters is gone through from its start alone.

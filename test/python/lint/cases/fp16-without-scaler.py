@@ -70,3 +70,32 @@ for x in loader:
     with torch.no_grad(), torch.autocast("cuda", dtype=torch.float16):
         target = teacher(x)
     (out - target.float()).square().mean().backward()
+# case: more paths than are followed
+import torch
+for x in loader:
+    with torch.autocast("cuda", dtype=torch.float16):  # finds warning
+        if a:
+            y = model(x)
+        if b:
+            y = model(x)
+        if c:
+            y = model(x)
+        if d:
+            y = model(x)
+        if e:
+            y = model(x)
+        if f:
+            y = model(x)
+        if g:
+            y = model(x)
+        if h:
+            y = model(x)
+        if i:
+            y = model(x)
+        if j:
+            y = model(x)
+        if k:
+            y = model(x)
+        if l:
+            y = model(x)
+    y.mean().backward()
