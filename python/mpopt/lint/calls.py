@@ -77,6 +77,10 @@ class Calls:
             return arguments[0] if arguments else NOTHING
         if callee.kind == values.UNKNOWN and callee.path:
             return self.call_unknown(node, callee, arguments, keywords)
+        if callee.kind == values.UNKNOWN and values.find(values.sequence(arguments), values.PARAMETERS) is not None \
+                and "optim" in self.code(node.func):
+            # A class that a table or a name chooses: `getattr(torch.optim, args.optimizer)(parameters)`.
+            return library.make_optimizer("", arguments, keywords, node)
         return NOTHING
 
     # --- Classes of the file ---

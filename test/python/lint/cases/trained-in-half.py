@@ -252,3 +252,11 @@ def main(args):
     torch.optim.SGD(model.parameters(), lr=1), torch.optim.SGD(head.parameters(), lr=1)
 
 main(args)
+# case: an optimizer that a table or a name chooses
+import torch
+first, second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+first.half()  # finds error
+second.half()  # finds error
+kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+one = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[args.kind](first.parameters(), lr=0.1)
+other = getattr(torch.optim, args.kind)(second.parameters(), lr=0.1)
