@@ -21,7 +21,7 @@ from mpopt.monitor.hooks import (
     in_backward,
     plain,
 )
-from mpopt.monitor.judging import Sample, Step
+from mpopt.monitor.judging import LABELS, Sample, Step
 from mpopt.monitor.naming import Names
 from mpopt.monitor.observing import Observer
 from mpopt.monitor.packs import Pack
@@ -330,9 +330,10 @@ class Collector:
         # PyTorch does not order numbers of 8 bits.
         if value.is_floating_point() and value.element_size() < 2:
             return
-        # Of indices the extremes tell nothing, unless something is assumed of them.
-        if not value.is_floating_point() and (name not in self._assumed or
-                                              value.dtype is torch.bool):
+        # Of indices the extremes tell nothing, unless something is assumed of them, or they are
+        # labels, of which negative ones do not count.
+        if not value.is_floating_point() and (value.dtype is torch.bool or
+                                              name not in self._assumed and name not in LABELS):
             return
         ends = torch.stack(torch.aminmax(plain(value)))
         self._pack.add(("input", self.step, name), ends.float())

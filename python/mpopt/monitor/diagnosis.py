@@ -181,7 +181,7 @@ class _Signs:
 
     def bad_inputs(self) -> Answer:
         return self.alerted("Were the inputs NaN, Inf or outside what was assumed?", "MP501", "MP513",
-                            where=lambda alert: alert["rule"] == "MP513" or
+                            where=lambda alert: alert["rule"] == "MP513" or "no valid token" in alert["message"] or
                             re.match(r"step \d+: input\b", alert["message"]) is not None)
 
     def collapsed_scale(self) -> Answer:

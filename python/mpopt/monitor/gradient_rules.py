@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mpopt.monitor import overflows
 from mpopt.monitor.alerts import Alert
-from mpopt.monitor.judging import Judge, Run, Sample, Step, number
+from mpopt.monitor.judging import LABELS, Judge, Run, Sample, Step, number
 from mpopt.monitor.record import GRADIENT, PARAMETER, VALUE
 
 
@@ -173,12 +173,26 @@ class NonFinite(Judge):
                 self.begins(f"input {name}", False)
         bad_loss = step.loss is not None and not math.isfinite(step.loss)
         self._note_applied(step, bad_loss, bad_inputs)
-        if self.begins("loss", bad_loss) and not bad_inputs:
+        begins = self.begins("loss", bad_loss)
+        if begins and (empty := self._without_labels(step)):
+            yield empty
+        elif begins and not bad_inputs:
             memory["waiting"] = [step.step, step.loss]
             self.wants_sample = self.run.sees_values
             if not self.run.sees_values:
                 yield self._tell_loss("", "outputs of modules are not looked at")
         yield from self._see_gradients(step, bad_loss or bool(bad_inputs))
+
+    def _without_labels(self, step: Step) -> Alert | None:
+        """A mean over the tokens that count, where none does: cross_entropy's ignore_index is
+        negative."""
+        for name, (_, most) in step.inputs.items():
+            if most < 0 and math.isnan(step.loss) and name in LABELS:
+                return Alert("MP501", "error", name, step.step,
+                             f"step {step.step}: the loss is {number(step.loss)}, 0 / 0: no valid token "
+                             f"in this batch, whose '{name}' are all negative and do not count; drop such "
+                             "batches, or divide by max(1, count)")
+        return None
 
     def _note_applied(self, step: Step, bad_loss: bool, bad_inputs: list[str]) -> None:
         """What parameters that are not finite come from, in a step that no scaler left out."""

@@ -9,6 +9,9 @@ from typing import Any
 from mpopt.monitor.alerts import Alert
 from mpopt.monitor.record import Distribution
 
+#: Arguments by which models take labels; Transformers has the first.
+LABELS = ("labels", "label", "targets", "target")
+
 
 @dataclasses.dataclass
 class Run:

@@ -8,7 +8,7 @@ import trainings  # noqa: E402
 from trainings import Blobs, Training, classify, mlp  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
-from mpopt.monitor import Monitor  # noqa: E402
+from mpopt.monitor import Monitor, diagnosis, history  # noqa: E402
 
 
 def sgd(model, rate=0.05):
@@ -390,3 +390,39 @@ def test_parameters_that_break_have_the_right_cause(what, tmp_path):
     words = {"loss": "the loss (nan) of step 20 was not finite", "update": "an update was not finite",
              "gradient": "' of step 20 was not finite"}[what]
     assert words in found[0].message, found[0].message
+
+
+class Labelled(nn.Module):
+    """A model that takes labels and gives its loss."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = mlp()
+
+    def forward(self, x, labels):
+        return functional.cross_entropy(self.body(x), labels)
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_batch_without_a_valid_token(empty, tmp_path):
+    model, blobs, path = Labelled(), Blobs(), tmp_path / "run.mprec"
+    optimizer = sgd(model, 1e-3)
+    with Monitor(model, optimizer, record=path, sinks=[]) as monitor:
+        for step in range(24):
+            x, labels = blobs(step)
+            if step == 12:
+                labels[0 if empty else 1:] = -100
+            loss = model(x, labels=labels)
+            loss.backward()
+            if torch.isfinite(loss):
+                optimizer.step()
+            optimizer.zero_grad()
+            monitor.step(loss=loss)
+        alerts = monitor.alerts
+    if not empty:
+        assert alerts == []
+        return
+    found = [alert for alert in alerts if alert.rule == "MP501"]
+    assert [(alert.layer, alert.step) for alert in found] == [("labels", 12)], alerts
+    assert "0 / 0: no valid token in this batch" in found[0].message
+    assert diagnosis.diagnose(history.read(path))[0].name == "the data"
