@@ -37,6 +37,8 @@ static std::optional<Multiplied> findFactor(Operation *op,
   };
   if (isa<mp::CastOp, mp::IdentityOp>(op) && ctx.isGradient(first))
     return Multiplied{first, std::nullopt};
+  if (isa<mp::NegOp>(op) && ctx.isGradient(first))
+    return Multiplied{first, Factor{}};
   if (auto where = dyn_cast<mp::WhereOp>(op)) {
     Value lhs = where.getLhs(), rhs = where.getRhs();
     if (isFactor(lhs, rhs) && getSplatConstant(rhs) == 0.0)
@@ -83,17 +85,15 @@ bool mpopt::giveComposedSlope(Operation *op, BackwardSpreadContext &ctx) {
       break;
     if (std::optional<Factor> factor = multiplied->factor) {
       factors.push_back(*factor);
-      bends += !getSplatConstant(factor->of);
-      // The op itself is the business of its spread function.
-      if (at != op || getSplatConstant(factor->of)) {
+      bends += factor->of && !getSplatConstant(factor->of);
+      // One alone is the business of its op's spread function.
+      if (bends > 1) {
         std::optional<Expression> longer =
             Expression::ofProduct(factors, shape);
-        if (!longer && bends > 0)
+        if (!longer)
           break;
-        if (longer && bends > 1) {
-          product = std::move(longer);
-          grad = multiplied->grad;
-        }
+        product = std::move(longer);
+        grad = multiplied->grad;
       }
     }
     at = multiplied->grad.getDefiningOp();

@@ -122,7 +122,7 @@ std::optional<Expression> Expression::ofProduct(ArrayRef<Factor> factors,
                                                 const MaybeShape &shape) {
   Value variable;
   for (const Factor &factor : factors)
-    if (!findVariable(factor.of, shape, 0, variable))
+    if (factor.of && !findVariable(factor.of, shape, 0, variable))
       return std::nullopt;
   if (!variable)
     return std::nullopt;
@@ -140,10 +140,13 @@ std::optional<Expression> Expression::ofProduct(ArrayRef<Factor> factors,
 
 /// The factor itself, of which a quotient takes the reciprocal.
 unsigned Expression::addFactor(const Factor &factor) {
+  if (factor.kind == Factor::Kind::Minus)
+    return addNumber(-1);
   unsigned value = add(factor.of);
   Step step{Kind::Slope};
   step.operands[0] = value;
   switch (factor.kind) {
+  case Factor::Kind::Minus:
   case Factor::Kind::Times:
   case Factor::Kind::Over:
     return value;

@@ -25,10 +25,10 @@ namespace mpopt {
 class Expression {
 public:
   /// A part of a product: a value, its reciprocal, 1 where it is true or where
-  /// it is not, or the derivative of a function at it.
+  /// it is not, or the derivative of a function at it; -1 if there is none.
   struct Factor {
-    enum class Kind { Times, Over, If, Unless, Slope };
-    Kind kind;
+    enum class Kind { Minus, Times, Over, If, Unless, Slope };
+    Kind kind = Kind::Minus;
     mlir::Value of;
     Unary unary{UnaryFunction::Relu};
   };
