@@ -9,6 +9,10 @@
 // FAR: is expected to move `result` by 0 %: fine
 // Both sides of the selection are 0 where the condition changes.
 // PIECES: is expected to move `result` by 0.0{{[0-9]+}} %: fine
+// Ids that are rounded are no longer told apart: the largest one is another.
+// RUN: not mpopt --check %t/ids.mlir --precision fp16 --input i=0:49407 | FileCheck %s --check-prefix IDS
+// IDS: warning[MP303]
+// IDS: chooses by them, and neighbours are equal
 // No finite error changes a test for NaN or Inf.
 // RUN: mpopt --check %t/guard.mlir | FileCheck %s --check-prefix GUARD
 // GUARD: is expected to move `result` by {{[0-9.e-]+}} %: fine
@@ -68,4 +72,12 @@ func.func @main(%x: tensor<64x64xf16> {mp.name = "x"}) -> (tensor<64x64xf16> {mp
   %l = mp.less %c, %inf : (tensor<64x64xf16>, tensor<f16>) -> tensor<64x64xi1>
   %y = mp.where %l, %c, %zero : (tensor<64x64xi1>, tensor<64x64xf16>, tensor<f16>) -> tensor<64x64xf16>
   return %y : tensor<64x64xf16>
+}
+
+//--- ids.mlir
+func.func @main(%i: tensor<2x24xi64> {mp.name = "i"}, %table: tensor<24x8xf32>) -> (tensor<2x8xf32> {mp.name = "result"}) {
+  %f = mp.cast %i : (tensor<2x24xi64>) -> tensor<2x24xf32>
+  %a = mp.arg_max %f {axis = 1 : i64} : (tensor<2x24xf32>) -> tensor<2xi64>
+  %y = mp.gather %table, %a {axis = 0 : i64} : (tensor<24x8xf32>, tensor<2xi64>) -> tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
 }

@@ -81,6 +81,8 @@ def InexactIntegers : PrecisionRule<"MP303", "inexact-integers"> {
   let what = [{
     Integers (positions, counts, indices) are cast to, generated or summed in a
     float that does not hold all of them: above 2048 in FP16, above 256 in BF16.
+    Where something is chosen by them (ArgMax, Equal, TopK) the effect on
+    outputs does not count, as the chosen ones may be neighbours.
   }];
   let why = [{
     Neighbours become equal. Two positions with the same encoding, or a counter

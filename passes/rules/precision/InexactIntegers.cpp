@@ -9,9 +9,11 @@
 #include "mpopt/Hazards/RangeSupport.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/OpKind.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include <cmath>
@@ -38,6 +40,38 @@ static bool makesIntegers(Operation *op) {
   return hasRole(op, Role::Counting);
 }
 
+/// True if the op takes an index or a truth value by operand `use`: numbers
+/// that are equal as stored are one to it. A number that the format holds, and
+/// that no other is rounded to, is told from all others.
+static bool choosesBy(OpOperand &use, double exact) {
+  Operation *op = use.getOwner();
+  if (isa<mp::CastOp>(op) || getOpKind(op) != OpKind::Decide)
+    return false;
+  bool compares = op->getNumOperands() == 2 &&
+                  getElementType(op->getResult(0)).isInteger(1);
+  std::optional<double> number =
+      compares ? getSplatConstant(op->getOperand(1 - use.getOperandNumber()))
+               : std::nullopt;
+  return !number || std::fabs(*number) > exact;
+}
+
+/// Collects the ops by which the integers, cast and moved, come to one that
+/// chooses by them, which is the first; nothing if none does.
+static void findChoice(Value value, double exact,
+                       SmallVectorImpl<Operation *> &path, unsigned depth = 8) {
+  if (depth == 0)
+    return;
+  for (OpOperand &use : value.getUses()) {
+    Operation *op = use.getOwner();
+    bool passes = (isa<mp::CastOp>(op) || isViewLike(op)) &&
+                  isa<FloatType>(getElementType(op->getResult(0)));
+    if (passes)
+      findChoice(op->getResult(0), exact, path, depth - 1);
+    if (!path.empty() || choosesBy(use, exact))
+      return path.push_back(op);
+  }
+}
+
 void InexactIntegers::judge(Operation *op, const RangeAnalysis &ranges) {
   if (op->getNumResults() != 1 || !makesIntegers(op))
     return;
@@ -62,6 +96,15 @@ void InexactIntegers::judge(Operation *op, const RangeAnalysis &ranges) {
                (likely ? " are expected in " : " may be held in ") +
                format->name + ", which holds all of them up to " +
                formatNumber(exact) + " only");
+  // Which of two neighbours is chosen is no matter of how far they are apart.
+  SmallVector<Operation *, 4> path;
+  findChoice(value, exact, path);
   addRange(finding, value, ranges);
-  fixByKeeping(finding, type, "positions and counts");
+  if (path.empty())
+    return fixByKeeping(finding, type, "positions and counts");
+  finding.cause(path.front(), "chooses by them, and neighbours are equal");
+  finding.unexpected();
+  path.push_back(op);
+  finding.fix("keep-fp32", "keep the integers and the choice in f32",
+              FixAction::keepTogether(path));
 }

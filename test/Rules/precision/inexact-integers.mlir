@@ -16,3 +16,25 @@ func.func @clean(%i: tensor<8xi64> {mp.assume = {lo = 0.0 : f64, hi = 4095.0 : f
   %2 = mp.cast %i : (tensor<8xi64>) -> tensor<8xf32>
   return
 }
+
+// -----
+
+// Neighbours that become equal change what is chosen, however near they are; a
+// number that no other is rounded to is told from all others.
+func.func @choices(%i: tensor<2x8xi64> {mp.assume = {lo = 0.0 : f64, hi = 49407.0 : f64, mean = 20000.0 : f64, std = 10000.0 : f64, source = "option"}}) {
+  %last = mp.constant dense<49407.0> : tensor<f16>
+  %pad = mp.constant dense<0.0> : tensor<f16>
+  // expected-warning @below {{in f16, which holds all of them up to 2048 only [MP303}}
+  %0 = mp.cast %i : (tensor<2x8xi64>) -> tensor<2x8xf16>
+  // expected-note @below {{chooses by them, and neighbours are equal}}
+  %1 = mp.arg_max %0 {axis = 1 : i64} : (tensor<2x8xf16>) -> tensor<2xi64>
+  // expected-warning @below {{in f16, which holds all of them up to 2048 only [MP303}}
+  %2 = mp.cast %i : (tensor<2x8xi64>) -> tensor<2x8xf16>
+  %3 = mp.unsqueeze %2 {axes = array<i64: 0>} : (tensor<2x8xf16>) -> tensor<1x2x8xf16>
+  // expected-note @below {{chooses by them, and neighbours are equal}}
+  %4 = mp.equal %3, %last : (tensor<1x2x8xf16>, tensor<f16>) -> tensor<1x2x8xi1>
+  // expected-warning @below {{in f16, which holds all of them up to 2048 only [MP303}}
+  %5 = mp.cast %i : (tensor<2x8xi64>) -> tensor<2x8xf16>
+  %6 = mp.equal %5, %pad : (tensor<2x8xf16>, tensor<f16>) -> tensor<2x8xi1>
+  return
+}
