@@ -51,11 +51,12 @@ def BannedUnderAutocast : DtypeRule<"MP102", "banned-under-autocast"> {
   let decision = "zero";
   let observable = "counts of probabilities that are exactly 0 or 1 in the "
     "dtype; seen when there is one";
-  let summary = "binary cross-entropy on probabilities computes in 16 bits";
+  let summary = "binary cross-entropy on probabilities is in 16 bits or a region";
   let what = [{
     A binary cross-entropy takes probabilities (after a sigmoid) in FP16 or
     BF16. PyTorch refuses `binary_cross_entropy` and `BCELoss` under autocast
-    for this reason.
+    for this reason, on CUDA and whatever the dtype: in FP32, too, the call ends
+    with an error.
   }];
   let why = [{
     A probability within 2^-12 of 1 rounds to 1 in FP16 (2^-9 in BF16), and one

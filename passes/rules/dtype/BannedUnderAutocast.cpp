@@ -24,6 +24,10 @@ namespace {
 struct BannedUnderAutocast
     : mpopt::impl::BannedUnderAutocastBase<BannedUnderAutocast> {
   void check(ModuleOp module) override;
+
+private:
+  void reportRounded(Operation *op, Type type);
+  void reportRefused(Operation *op, Type type);
 };
 } // namespace
 
@@ -36,32 +40,51 @@ static FixAction takeLogits(Operation *op) {
   return {FixAction::Kind::LossOfLogits, {op, maker}};
 }
 
+static bool isRefused(Operation *op) { return op->hasAttr("mp.refused"); }
+
+static constexpr StringLiteral kTakeLogits =
+    "take the logits instead (binary_cross_entropy_with_logits, without the "
+    "sigmoid in front)";
+
+void BannedUnderAutocast::reportRounded(Operation *op, Type type) {
+  FindingBuilder finding = report(op, op->getResult(0));
+  finding.dtype(type)
+      .watch(Decision::Zero, op->getOperand(0), "probabilities")
+      .watchDomain(op->getOperand(0), -kInfinity, 1, /*open=*/true)
+      .message("binary cross-entropy of probabilities in " +
+               getDtypeName(type) +
+               ": a probability that rounds to 0 or 1 makes the loss infinite"
+               ", and autocast refuses to run it")
+      .cause(op->getOperand(0),
+             "are probabilities rounded to " + getDtypeName(type))
+      .fix("change-op", kTakeLogits.str(), takeLogits(op));
+  if (!isRefused(op))
+    finding.fix("keep-fp32", "compute sigmoid and loss in f32 from logits that "
+                             "were not rounded");
+}
+
+/// PyTorch looks at no dtype: inside of a region its error comes for FP32, too.
+void BannedUnderAutocast::reportRefused(Operation *op, Type type) {
+  report(op, op->getResult(0))
+      .dtype(type)
+      .message("binary cross-entropy of probabilities inside of an autocast "
+               "region: autocast refuses to run it, in " +
+               getDtypeName(type) +
+               ", too; move it out of the region, or take logits")
+      .fix("change-op", kTakeLogits.str(), takeLogits(op));
+}
+
 void BannedUnderAutocast::check(ModuleOp module) {
   module.walk([&](Operation *op) {
     auto category = op->getAttrOfType<StringAttr>("mp.category");
-    if (!category || category.getValue() != "banned")
-      return;
     // The probabilities are enough: a target of another dtype changes nothing.
-    Type type =
-        op->getNumOperands() ? getElementType(op->getOperand(0)) : Type();
-    if (!type || !is16Bit(type))
+    if (!category || category.getValue() != "banned" ||
+        op->getNumOperands() == 0)
       return;
-    report(op, op->getResult(0))
-        .dtype(type)
-        .watch(Decision::Zero, op->getOperand(0), "probabilities")
-        .watchDomain(op->getOperand(0), -kInfinity, 1, /*open=*/true)
-        .message("binary cross-entropy of probabilities in " +
-                 getDtypeName(type) +
-                 ": a probability that rounds to 0 or 1 makes the loss infinite"
-                 ", and autocast refuses to run it")
-        .cause(op->getOperand(0),
-               "are probabilities rounded to " + getDtypeName(type))
-        .fix("change-op",
-             "take the logits instead (binary_cross_entropy_with_logits, "
-             "without the sigmoid in front)",
-             takeLogits(op))
-        .fix("keep-fp32",
-             "compute sigmoid and loss in f32 from logits that were not "
-             "rounded");
+    Type type = getElementType(op->getOperand(0));
+    if (type && is16Bit(type))
+      reportRounded(op, type);
+    else if (isRefused(op))
+      reportRefused(op, type);
   });
 }

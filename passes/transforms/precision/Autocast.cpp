@@ -149,7 +149,8 @@ void Autocast::rewriteOperands(Operation *op) {
     return castEligible(op, low);
   case Category::Promote:
     return promoteListed(op, low);
-  default: // banned: PyTorch raises an error, which a rule reports
+  default: // PyTorch raises an error whatever the dtype, which a rule reports
+    op->setAttr("mp.refused", UnitAttr::get(op->getContext()));
     return;
   }
 }

@@ -27,3 +27,12 @@ func.func @clean(%p: tensor<4xf32>, %t: tensor<4xf32>, %h: tensor<4xf16>) {
   %1 = mp.binary_cross_entropy %h, %h {mp.category = "fp32"} : (tensor<4xf16>, tensor<4xf16>) -> tensor<f16>
   return
 }
+
+// -----
+
+// Inside of a region PyTorch looks at no dtype.
+func.func @refused(%p: tensor<4xf32>, %t: tensor<4xf32>) -> tensor<f32> {
+  // expected-error @below {{inside of an autocast region: autocast refuses to run it, in f32, too; move it out of the region, or take logits [MP102 certain]}}
+  %l = mp.binary_cross_entropy %p, %t {mp.category = "banned", mp.refused} : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
