@@ -305,7 +305,9 @@ static void spreadCumProd(mp::CumProdGradOp op, BackwardSpreadContext &ctx) {
   std::optional<int64_t> axis =
       cells::findAxis(ctx, input, op.getAxis(), op.getDynamicAxis());
   std::optional<int64_t> count = axis ? sizeOf(input, *axis) : std::nullopt;
-  if (count && ctx.of(input).hasLikely())
+  // A product of more factors is 0 or Inf, whatever they are; a bound on time.
+  constexpr int64_t kMost = 1 << 14;
+  if (count && *count <= kMost && ctx.of(input).hasLikely())
     giveWhole(ctx, input,
               cumulativeProductSlope(ctx.moments(op.getGrad()),
                                      ctx.moments(input), *count),
