@@ -14,12 +14,17 @@
 
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace mpopt {
 
 /// The float tensors of the output's block through which every path leads that
 /// floats take from the block's arguments to `output`.
 llvm::DenseSet<mlir::Value> findCuts(mlir::Value output);
+
+/// The tensors through which every path from `value` leads, the nearest first:
+/// its post-dominators within some hundred ops.
+llvm::SmallVector<mlir::Value> findPostDominators(mlir::Value value);
 
 } // namespace mpopt
 

@@ -361,6 +361,8 @@ std::optional<double> OutputErrors::squareIn(Part &part, size_t index,
     };
     square *= OwnSlope(place, gradientOf).factor(ranges, error);
   }
+  if (!nonFinite.originsOf(source.value).empty())
+    square = std::min(square, squareOfAbsorbed(index, source.value));
   if (!std::isfinite(square)) {
     part.setUnknown(
         {"the estimate for " + describeValue(place) + " is infinite", "",
@@ -374,6 +376,21 @@ std::optional<double> OutputErrors::squareIn(Part &part, size_t index,
   if (square != 0 || isAllLost(place, ranges))
     part.setUnknown({"nothing but 0 is expected of it"});
   return std::nullopt;
+}
+
+double OutputErrors::squareOfAbsorbed(size_t index, Value origin) {
+  const GradientAnalysis &analysis = gradients.analysis();
+  for (Value value : findPostDominators(origin)) {
+    Value gradient = gradients.gradient(index, value);
+    const AbstractValue &lost = ranges.preRounding(value);
+    if (!nonFinite.originsOf(value).empty() || !gradient || !lost.hasLikely())
+      continue;
+    const AbstractValue &slope = analysis.of(gradient);
+    return slope.hasLikely() ? squareOf(value, slope, analysis.spread(gradient),
+                                        analysis.samples(), lost)
+                             : kInfinity;
+  }
+  return kInfinity;
 }
 
 void OutputErrors::addTo(Part &part, const Source &source,

@@ -71,6 +71,9 @@ private:
   std::optional<double> squareIn(Part &part, size_t index, const Source &source,
                                  mlir::Value gradient,
                                  const AbstractValue &error);
+  /// The most that an Inf which begins at `origin` adds where a quotient
+  /// absorbs it: what is behind is lost, and no more; infinite where none does.
+  double squareOfAbsorbed(size_t index, mlir::Value origin);
   void addTo(Part &part, const Source &source, const AbstractValue &error,
              double square);
 

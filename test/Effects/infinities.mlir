@@ -9,6 +9,9 @@
 // RUN: mpopt --check %t/gathered.mlir --format json | FileCheck %s --check-prefix GATHERED
 // RUN: not mpopt --check %t/digits.mlir | FileCheck %s --check-prefix DIGITS
 
+// RUN: mpopt --check %t/absorbed.mlir --precision fp16 --input x~0,1 | FileCheck %s --check-prefix ABSORBED
+
+// ABSORBED: is expected to move `y` by 0.{{[0-9]+}} %: fine
 // REACHES: storage in its own dtypes is expected to make Inf or NaN of `result
 // REACHES: error[MP201]
 // SOFTMAX: is expected to move `result
@@ -107,4 +110,21 @@ func.func @main(%x: tensor<1x2x8xf16>) -> (tensor<1x2x8xf16> {mp.name = "result"
   %scale = mp.constant dense<[50000.0, 60000.0]> : tensor<2xf16>
   %0 = mp.batch_norm %x scale %scale bias %m mean %m variance %v : (tensor<1x2x8xf16>, tensor<2xf16>, tensor<2xf16>, tensor<2xf16>, tensor<2xf16>) -> tensor<1x2x8xf16>
   return %0 : tensor<1x2x8xf16>
+}
+
+//--- absorbed.mlir
+// One of 64 channels is so large that its squares overflow: its rows are 0 behind the
+// norm, and beside the stream that is what is lost.
+func.func @main(%x: tensor<4x16x64xf32> {mp.name = "x"}) -> (tensor<4x16x64xf32> {mp.name = "y"}) {
+  %last = mp.constant dense<-1> : tensor<1xi64>
+  %eps = mp.constant dense<1.0e-4> : tensor<f32>
+  %gain = mp.constant dense<[1000.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]> : tensor<64xf32>
+  %s = mp.mul %x, %gain : (tensor<4x16x64xf32>, tensor<64xf32>) -> tensor<4x16x64xf32>
+  %0 = mp.mul %s, %s : (tensor<4x16x64xf32>, tensor<4x16x64xf32>) -> tensor<4x16x64xf32>
+  %1 = mp.reduce_mean %0 axes %last {keep_dims = true} : (tensor<4x16x64xf32>, tensor<1xi64>) -> tensor<4x16x1xf32>
+  %2 = mp.add %1, %eps : (tensor<4x16x1xf32>, tensor<f32>) -> tensor<4x16x1xf32>
+  %3 = mp.sqrt %2 : (tensor<4x16x1xf32>) -> tensor<4x16x1xf32>
+  %4 = mp.div %s, %3 : (tensor<4x16x64xf32>, tensor<4x16x1xf32>) -> tensor<4x16x64xf32>
+  %5 = mp.add %s, %4 : (tensor<4x16x64xf32>, tensor<4x16x64xf32>) -> tensor<4x16x64xf32>
+  return %5 : tensor<4x16x64xf32>
 }
