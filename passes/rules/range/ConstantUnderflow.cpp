@@ -207,6 +207,20 @@ static FixAction raise(const ConstantUse &use, const FloatFormat &format) {
                                 format.minNormal);
 }
 
+/// The ops that are to compute with the epsilon in FP32: not one behind a root
+/// that makes it a number which the dtype holds.
+static void keepGuard(const Guard &guard, double epsilon,
+                      const FloatFormat &format,
+                      llvm::SetVector<Operation *> &kept) {
+  for (Operation *op : guard.path) {
+    kept.insert(op);
+    if (hasRole(op, Role::Root | Role::Power))
+      epsilon = std::sqrt(epsilon); // other roots make it larger still
+  }
+  if (guard.path.empty() || format.flushes(epsilon))
+    kept.insert(guard.op);
+}
+
 void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
                                       const Guarded &guarded) {
   const FloatFormat &format = *getFloatFormat(use.type);
@@ -225,13 +239,14 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
     finding.unexpected();
   addPath(finding, guarded);
   llvm::SetVector<Operation *> kept;
-  for (const Guard &guard : guarded.guards) {
-    kept.insert_range(guard.path);
-    kept.insert(guard.op);
-  }
+  for (const Guard &guard : guarded.guards)
+    keepGuard(guard, use.stats.minNonZero, format, kept);
+  bool keepsFirst = kept.contains(guarded.first().op);
   finding
       .fix("keep-fp32",
-           "compute the guarded " + describeOp(guarded.first().op) +
+           "compute the guarded " +
+               describeOp(keepsFirst ? guarded.first().op
+                                     : guarded.first().path.back()) +
                " and the " +
                (hasRole(guarded.use->getOwner(), Role::Addition) ? "sum"
                                                                  : "limit") +
