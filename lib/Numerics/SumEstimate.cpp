@@ -87,9 +87,11 @@ SumError mpopt::estimateSum(const FloatFormat &format, double n, double mean,
     return format.ulp(std::max(size, format.minNormal));
   };
   if (pairwise) {
-    for (double k = 2; k <= n && !error.overflows; k *= 2) {
+    double k = 2;
+    while (k <= n && !error.overflows) {
       double unit = unitOf(sizeOf(k * mean, k));
       noise += n / k * unit * unit / 12;
+      k *= 2;
     }
   } else {
     // Segments of a sixteenth of the length: the unit changes once in an octave
