@@ -181,6 +181,9 @@ void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
                    formatNumber(likely ? hull.likelyHi : hull.hi) + "]")
         .cause(zero ? readers.log : readers.complement,
                "reads the probability");
+    // First order tells of the numbers next to 1, and of no step to it.
+    if (!zero && breaks)
+      finding.unexpected();
     finding.fix("change-op",
                 !zero && readers.complementLogs.empty()
                     ? "take sigmoid(-x) for 1 - sigmoid(x)"
