@@ -84,20 +84,19 @@ static double getPower(Operation *op) {
   return hasRole(op, Role::InnerSquares) ? 0.5 : 1;
 }
 
-/// Whole numbers whose sums the format holds: nothing is rounded.
-static bool isExact(Operation *op, const AddedTerms &terms,
-                    const RangeAnalysis &ranges) {
+bool mpopt::isSumExact(Operation *op, const AddedTerms &terms,
+                       const RangeAnalysis &ranges) {
   Value value = terms.summed ? terms.summed : op->getResult(0);
   double most =
       ranges.magnitudes(value).bound * (terms.summed ? double(terms.count) : 1);
-  return ranges.of(value).integral && !addsSquares(op) &&
+  return ranges.preRounding(value).integral && !addsSquares(op) &&
          most <= std::ldexp(1.0, int(terms.format->digits));
 }
 
 std::optional<InnerSum> mpopt::findInnerSum(Operation *op,
                                             const RangeAnalysis &ranges) {
   std::optional<AddedTerms> terms = getNarrowTerms(op, ranges.target());
-  if (!terms || isExact(op, *terms, ranges))
+  if (!terms || isSumExact(op, *terms, ranges))
     return std::nullopt;
   std::optional<Terms> moments = getTermMoments(op, *terms, ranges);
   if (!moments)

@@ -16,6 +16,11 @@
 
 namespace mpopt {
 
+/// True if the terms are whole numbers whose sum the format of the running sum
+/// holds: nothing is rounded.
+bool isSumExact(mlir::Operation *op, const AddedTerms &terms,
+                const RangeAnalysis &ranges);
+
 /// A sum that a kernel adds in a narrow format.
 struct InnerSum {
   AddedTerms terms;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/RangeSupport.h"
-#include "mpopt/Propagate/AddedTerms.h"
+#include "mpopt/Propagate/InnerSums.h"
 #include "passes/rules/Rules.h"
 
 #include <cmath>
@@ -38,21 +38,13 @@ private:
 };
 } // namespace
 
-/// Products of whole numbers whose sums the format holds: nothing is rounded.
-static bool isExact(Operation *op, const FloatFormat &format,
-                    const RangeAnalysis &ranges) {
-  Value result = op->getResult(0);
-  return ranges.preRounding(result).integral &&
-         ranges.magnitudes(result).bound <= std::ldexp(1.0, int(format.digits));
-}
-
 void LowPrecisionAccumulation::judge(Operation *op, const AddedTerms &terms,
                                      const RangeAnalysis &ranges) {
   const FloatFormat &format = *terms.format;
   // The threshold is FP16's, whose significand has 11 digits.
   double limit =
       std::ldexp(threshold("accumulation-length"), int(format.digits) - 11);
-  if (double(terms.count) <= limit || isExact(op, format, ranges))
+  if (double(terms.count) <= limit || isSumExact(op, terms, ranges))
     return;
   double error = double(terms.count) * 0.5 * format.unitRoundoff();
   FindingBuilder finding = report(op, op->getResult(0));

@@ -50,14 +50,6 @@ private:
 };
 } // namespace
 
-/// Whole numbers whose sums the format holds: nothing is rounded.
-static bool isExact(Operation *op, const AddedTerms &terms,
-                    const RangeAnalysis &ranges) {
-  double most = boundMagnitude(ranges.of(terms.summed)) * double(terms.count);
-  return ranges.of(terms.summed).integral && !hasRole(op, Role::InnerSquares) &&
-         most <= std::ldexp(1.0, int(terms.format->digits));
-}
-
 /// Where the result itself is in range: an overflow that only the kernel sees.
 void LongSum::reportOverflow(Operation *op, const InnerSum &sum,
                              const RangeAnalysis &ranges) {
@@ -93,7 +85,7 @@ void LongSum::judge(Operation *op, const AddedTerms &terms,
   bool pairwise = ranges.target().addsPairwise() && runsAlways(op);
   double n = double(terms.count);
   double error = estimateSumError(format, n, mean, variance, pairwise);
-  if (!(error >= threshold("long-sum-error")) || isExact(op, terms, ranges))
+  if (!(error >= threshold("long-sum-error")) || isSumExact(op, terms, ranges))
     return;
   FindingBuilder finding = report(op, op->getResult(0));
   finding

@@ -125,3 +125,17 @@ module attributes {mp.target = "strict16", mp.thresholds = {"long-sum-error" = 0
     return
   }
 }
+
+// -----
+
+// Whole numbers up to 2 add up to 2000 at most, and their squares to 4000.
+module attributes {mp.target = "strict16"} {
+  func.func @squares_of_integers(%m: tensor<8x1000xi8> {mp.assume = {lo = 0.0 : f64, hi = 2.0 : f64, mean = 1.0 : f64, std = 0.5 : f64, source = "option"}}) {
+    // expected-note @below {{none of them negative once added}}
+    %0 = mp.cast %m : (tensor<8x1000xi8>) -> tensor<8x1000xf16>
+    %1 = mp.reduce_sum %0 {axes = array<i64: 1>} : (tensor<8x1000xf16>) -> tensor<8xf16>
+    // expected-warning @below {{adding 1000 terms}}
+    %2 = mp.reduce_sum_square %0 {axes = array<i64: 1>} : (tensor<8x1000xf16>) -> tensor<8xf16>
+    return
+  }
+}
