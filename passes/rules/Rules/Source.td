@@ -110,9 +110,9 @@ def OptimizerStateInHalf : SourceRule<"MP705", "optimizer-state-in-half", "casts
   let severity = "warning";
   let summary = "an optimizer keeps its second moment in 16 bits";
   let what = [{
-    An optimizer or its configuration is told to keep the second moment in BF16
+    An optimizer or its configuration keeps the second moment in BF16
     (`variance_dtype`, `exp_avg_sq_dtype`), and `betas` do not show a second factor of
-    0.996 or less; or to keep it in FP16, without a library that scales it.
+    0.996 or less; or keeps it in FP16, without a library that scales it.
   }];
   let why = [{
     A step multiplies the second moment by 0.999. Half a digit of BF16 is 2^-9 of a

@@ -40,9 +40,9 @@ static bool makesIntegers(Operation *op) {
   return hasRole(op, Role::Counting);
 }
 
-/// True if the op takes an index or a truth value by operand `use`: numbers
-/// that are equal as stored are one to it. A number that the format holds, and
-/// that no other is rounded to, is told from all others.
+/// True if the op takes an index or a truth value by operand `use`, to which
+/// numbers with the same rounding are equal. A comparison with a number up to
+/// `exact` is right: no other integer is rounded to that number.
 static bool choosesBy(OpOperand &use, double exact) {
   Operation *op = use.getOwner();
   if (isa<mp::CastOp>(op) || getOpKind(op) != OpKind::Decide)
@@ -96,7 +96,8 @@ void InexactIntegers::judge(Operation *op, const RangeAnalysis &ranges) {
                (likely ? " are expected in " : " may be held in ") +
                format->name + ", which holds all of them up to " +
                formatNumber(exact) + " only");
-  // Which of two neighbours is chosen is no matter of how far they are apart.
+  // The effect of a wrong choice does not shrink with the distance of the
+  // integers.
   SmallVector<Operation *, 4> path;
   findChoice(value, exact, path);
   addRange(finding, value, ranges);
