@@ -3,14 +3,12 @@
 
 #include "RowSlopes.h"
 
+#include "mpopt/Ranges/Value/CellSupport.h"
+
 #include <algorithm>
 #include <cmath>
 
 using namespace mpopt;
-
-static double largest(const Cell &x) {
-  return std::max(std::fabs(x.likelyLo), std::fabs(x.likelyHi));
-}
 
 std::optional<RowNorm> RowNorm::make(const AbstractValue &x, double p,
                                      double count) {
@@ -25,7 +23,7 @@ std::optional<RowNorm> RowNorm::make(const AbstractValue &x, double p,
   }
   double most = 0, power = 0;
   for (const Cell &cell : x.cells()) {
-    most = std::max(most, largest(cell));
+    most = std::max(most, cells::getLikely(cell).absMax());
     if (!std::isinf(p))
       power += momentsOf(cell.mean, cell.variance, [&](double value) {
                  return std::pow(std::fabs(value), p);
@@ -57,7 +55,10 @@ Moments RowNorm::slope(const Cell &x) const {
 double RowNorm::steepest(const Cell &x) const {
   if (p == 0)
     return 0;
-  return std::isinf(p) ? 1 : std::min(1.0, std::pow(largest(x) / norm, p - 1));
+  return std::isinf(p)
+             ? 1
+             : std::min(1.0,
+                        std::pow(cells::getLikely(x).absMax() / norm, p - 1));
 }
 
 Moments mpopt::cumulativeProductSlope(const Moments &dy, const Moments &x,

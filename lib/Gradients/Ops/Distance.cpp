@@ -14,6 +14,7 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Spread/SpreadInterface.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Value/GradientSupport.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
 
@@ -37,10 +38,6 @@ static std::optional<int64_t> sizeOf(Value value, int64_t axis) {
   return size && *size > 0 ? size : std::nullopt;
 }
 
-static double magnitude(const Cell &cell) {
-  return std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi));
-}
-
 /// Result `index`, the gradient by `input`: in each group of `slopes` the
 /// gradient of the whole result times the slope, summed over `terms` places.
 static void giveSlopes(BackwardSpreadContext &ctx, unsigned index, Value grad,
@@ -49,7 +46,7 @@ static void giveSlopes(BackwardSpreadContext &ctx, unsigned index, Value grad,
                        llvm::function_ref<double(const Cell &)> steepest,
                        double terms = 1) {
   Moments dy = ctx.moments(grad);
-  double size = magnitude(ctx.of(grad).hull());
+  double size = cells::getLikely(ctx.of(grad).hull()).absMax();
   AbstractValue value(AbstractValue::Dims(groups.dims()), groups.cells());
   double draws = ctx.elementsPerGroup(input, value.groups());
   Moments all;
@@ -269,7 +266,7 @@ static void spreadCosine(mp::CosineSimilarityGradOp op,
     const Moments &own = moments[side];
     double size = std::sqrt(count * own.square);
     const AbstractValue &x = ctx.of(sides[side]);
-    double peak = magnitude(ctx.of(sides[1 - side]).hull()) /
+    double peak = cells::getLikely(ctx.of(sides[1 - side]).hull()).absMax() /
                   std::sqrt(count * moments[1 - side].square) / size;
     giveSlopes(
         ctx, unsigned(index), op.getGrad(), sides[side], x,
