@@ -1,13 +1,16 @@
-# Two commands for people: `make demo` and `make test`. Both install what is
-# missing (scripts/setup), build, and are quick the second time.
+# Commands for people: `make demo`, `make test`, and `make quick` after a change to a few
+# source files. All install what is missing (scripts/setup) and build.
 
-.PHONY: demo test build setup format check-format docs clean
+.PHONY: demo test quick build setup format check-format docs clean
 
 demo:
 	@scripts/demo
 
 test:
 	@scripts/test
+
+quick:
+	@scripts/test --quick
 
 build:
 	@scripts/build

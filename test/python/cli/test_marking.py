@@ -64,7 +64,7 @@ def test_the_list_of_slow_tests_names_tests():
 def test_slow_tests_are_read_from_a_run(script, tmp_path):  # noqa: F811
     module = "test.python.cli.test_run_tests"
     cases = "".join(f'<testcase classname="{place}" name="{name}" time="{time}"/>' for place, name, time in (
-        (module, "test_counts[240-2-2]", 10.5), (module, "test_counts[11-1-3]", 11), (module, "test_quick", 9.9),
+        (module, "test_counts[240-2-2]", 10.5), (module, "test_counts[11-1-3]", 11), (module, "test_quick", 0.09),
         (f"{module}.TestClass", "test_member", 20), ("no.such.module", "test_gone", 30)))
     file = tmp_path / "pytest.xml"
     file.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")

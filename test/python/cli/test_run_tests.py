@@ -53,7 +53,7 @@ def test_what_failed_is_said_at_the_end(script, tmp_path, monkeypatch, capsys):
     lines = "\n".join(f"line {i}" for i in range(40))
     written = f'<testcase classname="a" name="fails"><failure>{lines}</failure></testcase>'
 
-    def suites(build, names, junit):
+    def suites(build, names, junit, quick):
         file = junit / "suite.xml"
         write = f"import pathlib; pathlib.Path({str(file)!r}).write_text({written!r})"
         yield "suite", [sys.executable, "-c", write], file
