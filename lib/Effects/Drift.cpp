@@ -4,6 +4,7 @@
 #include "Drift.h"
 
 #include "OutputGradients.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Propagate/MeanSquare.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
@@ -85,16 +86,6 @@ static double degreeOf(Operation *op, const RangeAnalysis &ranges) {
 // Blocks
 //===----------------------------------------------------------------------===//
 
-/// The value in front of ops that move elements, and of casts.
-static Value skipMoves(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<mp::CastOp, mp::IdentityOp>(op) && !isViewLike(op))
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
-}
-
 /// The largest square of a degree of the ops between; nothing if `value` is not
 /// computed from `source`.
 static std::optional<double> degreeBetween(Value source, Value value,
@@ -119,13 +110,13 @@ static std::optional<double> degreeBetween(Value source, Value value,
 
 /// The sum of an earlier block that x is, or a norm of it.
 static int findBefore(Value input, const llvm::DenseMap<Value, int> &sums) {
-  Value value = skipMoves(input);
+  Value value = peel(input, Peel::CastsAndViews);
   auto known = sums.find(value);
   if (known == sums.end())
     if (Operation *norm = value.getDefiningOp())
       if (isa<mp::LayerNormOp, mp::RMSNormOp, mp::BatchNormOp, mp::ReluOp>(
               norm))
-        known = sums.find(skipMoves(norm->getOperand(0)));
+        known = sums.find(peel(norm->getOperand(0), Peel::CastsAndViews));
   return known == sums.end() ? -1 : known->second;
 }
 
@@ -136,7 +127,7 @@ DriftCheck::DriftCheck(Block &body, const RangeAnalysis &ranges) {
     if (!isa<FloatType>(getElementType(add.getResult())))
       continue;
     for (unsigned index : {0u, 1u}) {
-      Value input = skipMoves(add->getOperand(index)),
+      Value input = peel(add->getOperand(index), Peel::CastsAndViews),
             branch = add->getOperand(1 - index);
       if (!input.getDefiningOp() || getShape(input) != shape ||
           getShape(branch) != shape || !ranges.of(branch).hasLikely() ||

@@ -4,6 +4,7 @@
 #include "OutputSize.h"
 
 #include "Parts.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Propagate/MeanSquare.h"
 
 #include "mpopt/Dialect/Composite.h"
@@ -40,7 +41,7 @@ double OutputSize::peak() const {
 /// move by p (1 - p): of a row those that are not next to 0, as many as 1 over
 /// the sum of p^2, and of logistic functions those between their ends.
 static double shareMoving(Value output, double mean, double square) {
-  Operation *op = findElementsMaker(output);
+  Operation *op = getMaker(output, Peel::CastsAndViews);
   if (!op || !(square > 0) || !(mean > 0))
     return 1;
   if (hasRole(getResultMeaning(op), Role::Softmax))

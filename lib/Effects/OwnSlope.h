@@ -13,11 +13,10 @@
 
 #include "mpopt/Numerics/StorageFormat.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Ranges/Value/Expression.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
-#include <functional>
-#include <optional>
 #include <vector>
 
 namespace mpopt {
@@ -40,14 +39,12 @@ public:
   using Point = std::pair<double, double>;
 
 private:
-  using Step = std::function<double(double)>;
-  static std::optional<Step> stepOf(mlir::Operation *op, mlir::Value operand);
   /// E (F'(x) d(x))^2, with d the rounding error of x.
   double meanSquare(const Cell &x, const StorageFormat &format,
                     llvm::ArrayRef<Point> points) const;
 
   mlir::Value value;
-  std::vector<Step> steps;
+  std::vector<Expression> functions;
   /// Their slope is not the same everywhere.
   bool bends = false;
   /// The gradients at the tensor and behind the functions.

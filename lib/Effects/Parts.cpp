@@ -3,6 +3,7 @@
 
 #include "Parts.h"
 
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
@@ -46,19 +47,11 @@ SmallVector<Value> mpopt::findParts(Value output) {
   return parts;
 }
 
-Operation *mpopt::findElementsMaker(Value output) {
-  Operation *op = output.getDefiningOp();
-  while (op &&
-         (isa<mp::CastOp, mp::IdentityOp>(op) || hasRole(op, Role::Rearranges)))
-    op = op->getOperand(0).getDefiningOp();
-  return op;
-}
-
 Value mpopt::findDoubtful(Value output, const RangeAnalysis &ranges) {
-  Operation *op = findElementsMaker(output);
-  if (!isa_and_nonnull<mp::SigmoidOp>(op))
+  auto sigmoid = getMaker<mp::SigmoidOp>(output, Peel::CastsAndViews);
+  if (!sigmoid)
     return {};
-  Value logits = op->getOperand(0);
+  Value logits = sigmoid->getOperand(0);
   const AbstractValue &x = ranges.preRounding(logits);
   return x.hasLikely() && x.hull().likelyHi < 0 ? logits : Value();
 }

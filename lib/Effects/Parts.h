@@ -21,10 +21,6 @@ namespace mpopt {
 /// moved; the output itself if it is not joined, or of too many.
 llvm::SmallVector<mlir::Value> findParts(mlir::Value output);
 
-/// The op that computes an output's elements, past casts and changes of shape;
-/// null if none does.
-mlir::Operation *findElementsMaker(mlir::Value output);
-
 /// The argument of the logistic function that makes an output, all of whose
 /// elements are expected below 1 / 2; null for other outputs. A detector that
 /// is sure of nothing, on any input, is not what was trained: it is used for

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mpopt/Gradients/SoftmaxRows.h"
+#include "mpopt/Dialect/Match.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Numerics/Likely.h"
@@ -92,15 +93,6 @@ double mpopt::logitVariance(double count, double collisions) {
     (collisionsOf(count, middle) < collisions ? lo : hi) = middle;
   }
   return hi;
-}
-
-Value mpopt::skipCopies(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<mp::CastOp, mp::IdentityOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
 }
 
 std::vector<double> mpopt::chooseRows(double rows) {
@@ -282,7 +274,7 @@ static MaskRows countConstant(SpreadContext &ctx, mp::ConstantOp mask,
 
 MaskRows mpopt::countLive(SpreadContext &ctx, Value mask, int64_t count,
                           LiveElements live) {
-  auto constant = skipCopies(mask).getDefiningOp<mp::ConstantOp>();
+  auto constant = getMaker<mp::ConstantOp>(mask);
   MaybeShape shape = constant ? getShape(constant.getResult()) : std::nullopt;
   if (!shape || shape->empty() || shape->back() != count)
     return {};

@@ -56,9 +56,6 @@ double logitSquare(llvm::ArrayRef<double> lengths, double count,
 /// The variance of logits that makes that expected sum of squares.
 double logitVariance(double count, double collisions);
 
-/// The value in front of casts and identities.
-mlir::Value skipCopies(mlir::Value value);
-
 /// The indices of all of `rows` rows, or of many of them those that stand for
 /// all, in even distances.
 std::vector<double> chooseRows(double rows);

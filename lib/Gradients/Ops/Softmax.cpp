@@ -12,6 +12,7 @@
 
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -87,7 +88,7 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
   MaybeShape shape = getShape(logits);
   SmallVector<Value> work = {logits};
   for (unsigned looked = 0; !work.empty(); ++looked) {
-    Value term = skipCopies(work.pop_back_val());
+    Value term = peel(work.pop_back_val());
     const AbstractValue &own = ctx.of(term);
     bool masked = own.negInf || own.hull().likelyLo < maskedBelow();
     auto where = term.getDefiningOp<mp::WhereOp>();
@@ -97,7 +98,7 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
     } else if (masked && sum && looked < kMostAddends) {
       llvm::append_range(work, llvm::reverse(sum->getOperands()));
     } else if (std::optional<double> share = shareAdded(own);
-               share && term != skipCopies(logits)) {
+               share && term != peel(logits)) {
       MaskRows mask = countLive(ctx, term, count, LiveElements::AboveMasked);
       if (mask.empty())
         mask = guessRows(*share, shape, double(count));
@@ -219,10 +220,10 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op,
     return;
   double n = double(
       std::max<int64_t>(TransferContext::dimOf(y, *axis).value_or(1), 1));
-  Moments p = ctx.moments(skipCopies(y));
+  Moments p = ctx.moments(peel(y));
   double collisions = std::clamp(n * p.square, 1 / n, 1.0);
   double passed;
-  auto softmax = skipCopies(y).getDefiningOp<mp::SoftmaxOp>();
+  auto softmax = peel(y).getDefiningOp<mp::SoftmaxOp>();
   if (auto rows = softmax ? rowsOf(softmax, ctx) : std::nullopt) {
     passed = logitSquare(rows->mask.lengths, n, rows->variance);
     bool whole = rows->mask.lengths.size() == 1 &&
@@ -254,7 +255,7 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op,
   spread.axes = ctx.spread(y).axes;
   spread.alike = 0;
   spread.alikeInRow = -1;
-  spread.zero = ctx.spread(skipCopies(y)).zero;
+  spread.zero = ctx.spread(peel(y)).zero;
   spread.factors = before.factors + (collisions > 2 / n ? 1 : 0);
   spread.zeroSum = int(*axis);
   ctx.give(0, std::move(value), spread);

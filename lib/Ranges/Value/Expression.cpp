@@ -6,6 +6,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Numerics/EstimateMath.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
@@ -172,6 +173,35 @@ std::optional<Expression> Expression::ofValue(Value value) {
     return std::nullopt;
   Expression expression(variable);
   expression.add(value);
+  return expression;
+}
+
+std::optional<Expression> Expression::ofOperand(Operation *op, Value operand) {
+  MaybeShape shape = getShape(operand);
+  if (op->getNumResults() != 1 || !shape ||
+      !isa<FloatType>(getElementType(op->getResult(0))))
+    return std::nullopt;
+  Expression expression(operand);
+  auto dependsOnIt = [&](Value value) {
+    Value found = operand;
+    return findVariable(value, shape, 0, found) && found == operand;
+  };
+  auto where = dyn_cast<mp::WhereOp>(op);
+  bool copies =
+      (op->getOperand(0) == operand &&
+       (isa<mp::IdentityOp>(op) || hasRole(op, Role::Rearranges))) ||
+      (where && !dependsOnIt(where.getCondition()) &&
+       ((where.getLhs() == operand && getSplatConstant(where.getRhs())) ||
+        (where.getRhs() == operand && getSplatConstant(where.getLhs()))));
+  if (copies) {
+    expression.add(operand);
+    return expression;
+  }
+  if (!isStep(op) || getShape(op->getResult(0)) != shape ||
+      !llvm::all_of(op->getOperands(), dependsOnIt))
+    return std::nullopt;
+  Step last = expression.makeStep(op);
+  expression.steps.push_back(last);
   return expression;
 }
 

@@ -43,6 +43,11 @@ public:
   /// A value that is computed of one other, element by element; nothing if it
   /// is computed of several or in another way.
   static std::optional<Expression> ofValue(mlir::Value value);
+  /// The result of an op as a function of that operand, in any order of the
+  /// elements; nothing if it depends on anything else. A choice between the
+  /// operand and a number by something else is taken to choose the operand.
+  static std::optional<Expression> ofOperand(mlir::Operation *op,
+                                             mlir::Value operand);
 
   mlir::Value variable() const { return its; }
   double evaluate(double x) const;
