@@ -62,6 +62,32 @@ static void spreadProd(mp::ReduceProdGradOp op, SpreadContext &ctx) {
   ctx.give(0, std::move(value), spread);
 }
 
+/// What the sums up to each place are, whose terms have a part in common.
+static void sumByPlace(AbstractValue &value, int64_t axis, bool reverse,
+                       const Spread &own, double draws) {
+  size_t count = value.dims()[axis];
+  size_t inner = countGroups(ArrayRef(value.dims()).drop_front(axis + 1));
+  auto cells = value.mutableCells();
+  for (size_t first = 0; first < value.groups(); ++first) {
+    if (first / inner % count != 0)
+      continue;
+    // The common parts add up as numbers, the others as variances.
+    double mean = 0, shared = 0, rest = 0;
+    for (size_t step = 0; step < count; ++step) {
+      size_t place = reverse ? count - 1 - step : step;
+      CellRef cell = cells[first + place * inner];
+      Moments term = Moments::of(cell, own);
+      mean += term.mean;
+      shared += std::sqrt(std::max(term.common - term.mean * term.mean, 0.0));
+      rest += term.square - term.common;
+      Moments sum{mean, 0, mean * mean + shared * shared + rest};
+      if (step > 0)
+        cells::setLikely(
+            cell, cells::getLikely(SpreadContext::normalCell(sum, draws)));
+    }
+  }
+}
+
 /// The sum of the first i + 1 of n elements, i even among the n. With s the
 /// square and c the common product of elements
 ///
@@ -101,6 +127,11 @@ static void spreadCumSum(mp::CumSumOp op, SpreadContext &ctx) {
     cell.likelyHi = std::max(cell.likelyHi, longest.likelyHi);
     cell.mean = sum.mean;
     cell.variance = sum.variance();
+  }
+  if (auto places = cells::byPlace(ctx, input, *axis)) {
+    value = AbstractValue::boundedLike(*places);
+    sumByPlace(value, *axis, op.getReverse(), own,
+               ctx.elementsPerGroup(op.getResult(), value.groups()));
   }
   value.source = LikelySource::Propagated;
   Spread spread = ctx.combineOperands(op->getResult(0));

@@ -417,6 +417,7 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
       .Case<mp::DivOp, mp::MulOp>([&](auto) {
         refineQuotient(result, value, ctx);
         refineRowGradient(result, value, ctx);
+        expectWeightedMean(result, value, ctx);
       })
       .Case([&](mp::SubOp sub) {
         refineDifference(sub, value, ctx);

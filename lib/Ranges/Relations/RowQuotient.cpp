@@ -76,6 +76,18 @@ static void expectScaledPart(Value dividend, const RowScale &scale,
   }
 }
 
+/// Shares of a sum of n terms are 1 / n on average, however the sum depends on
+/// its terms: of experts that are chosen by their weight it has the largest.
+static void expectShares(AbstractValue &value, double n) {
+  double by = value.hasLikely() ? 1 / (n * value.hull().mean) : 0;
+  if (!(by > 0 && std::isfinite(by)))
+    return;
+  for (CellRef cell : value.mutableCells())
+    cells::setLikely(cell, Likely{cell.mean * by, cell.variance * by * by,
+                                  cell.likelyLo, cell.likelyHi}
+                               .within({0, 1}));
+}
+
 void relations::refineQuotient(Value result, AbstractValue &value,
                                TransferContext &ctx) {
   Operation *op = result.getDefiningOp();
@@ -147,6 +159,8 @@ void relations::refineQuotient(Value result, AbstractValue &value,
     return;
   // sum(e) / s, s being the computed sum.
   double n = double(*last);
+  if (positive)
+    expectShares(value, n);
   double lost = relativeSumError(ctx.sumFormat(scale.of), n, 8) +
                 4 * own.relative + (bound - 1);
   if (!(lost < 0.5))

@@ -36,9 +36,8 @@ bool relations::isNotNegative(Value value, TransferContext &ctx) {
   });
 }
 
-/// Past ops that make `value` no smaller: + eps, max(., c), clip from below,
-/// relu. Their rounding is added up.
-static Value peelGuards(Value value, Rounding &error, TransferContext &ctx) {
+Value relations::peelGuards(Value value, Rounding &error,
+                            TransferContext &ctx) {
   for (unsigned depth = 0; depth < 4; ++depth) {
     value = peel(value, &error);
     Operation *op = value.getDefiningOp();

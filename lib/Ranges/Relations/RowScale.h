@@ -31,6 +31,11 @@ matchQuotient(mlir::Operation *op, TransferContext &ctx);
 /// The row scale that a divisor is, if it is a root of a sum of squares.
 std::optional<RowScale> matchRowNorm(mlir::Value divisor, TransferContext &ctx);
 
+/// Past ops that make `value` no smaller: + eps, max(., c), clip from below,
+/// relu. Their rounding is added up.
+mlir::Value peelGuards(mlir::Value value, Rounding &error,
+                       TransferContext &ctx);
+
 /// The least magnitude of the non-zero elements of a value.
 double least(mlir::Value value, TransferContext &ctx);
 /// True if no bound of the value is below 0.

@@ -28,6 +28,20 @@ std::optional<int64_t> cells::countAlong(ArrayRef<int64_t> shape,
   return count;
 }
 
+std::optional<AbstractValue> cells::byPlace(TransferContext &ctx, Value value,
+                                            int64_t axis) {
+  const AbstractValue &x = ctx.of(value);
+  std::optional<int64_t> count = ctx.dimOf(value, axis);
+  if (!count || *count < 1 || *count > int64_t(ctx.maxGroups()) ||
+      x.rank() != ctx.rankOf(value))
+    return std::nullopt;
+  AbstractValue::Dims dims(x.dims());
+  dims[axis] = *count;
+  if (countGroups(dims) > std::max(x.groups(), ctx.maxGroups()))
+    return std::nullopt;
+  return x.regrouped(dims);
+}
+
 AbstractValue cells::alongAxis(const AbstractValue &vector, int64_t axis,
                                size_t rank) {
   if (vector.rank() != 1 || size_t(axis) >= rank) {

@@ -75,6 +75,10 @@ void refineAffine(mlir::Operation *op, AbstractValue &value,
 void refineQuotient(mlir::Value result, AbstractValue &value,
                     TransferContext &ctx);
 
+/// Expects sum(w x) / sum(w) among the x that it averages (WeightedMean.cpp).
+void expectWeightedMean(mlir::Value result, AbstractValue &value,
+                        TransferContext &ctx);
+
 /// Narrows the gradient of x / s by way of s (RowGradient.cpp).
 void refineRowGradient(mlir::Value result, AbstractValue &value,
                        TransferContext &ctx);

@@ -26,6 +26,11 @@ std::optional<int64_t> findAxis(TransferContext &ctx, mlir::Value input,
                                 std::optional<int64_t> attribute,
                                 mlir::Value operand);
 
+/// `value` with a group for each place along an axis; nothing if these are too
+/// many or not known.
+std::optional<AbstractValue> byPlace(TransferContext &ctx, mlir::Value value,
+                                     int64_t axis);
+
 /// The value of a vector that lies along `axis` of a tensor of `rank`.
 AbstractValue alongAxis(const AbstractValue &vector, int64_t axis, size_t rank);
 

@@ -1,7 +1,9 @@
 //===- Scan.cpp - Ranges of running sums and products
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The scanned axis is merged: an element is a sum of 1 to n others.
+// An element is a sum of those up to its place, by groups along the scanned
+// axis; where these would be too many the axis is merged, and an element is a
+// sum of 1 to n others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,13 +45,73 @@ template <typename OpTy> static Scanned scan(OpTy op, TransferContext &ctx) {
   return result;
 }
 
-static void transferCumSum(mp::CumSumOp op, TransferContext &ctx) {
+/// The sum of terms so far.
+class RunningSum {
+public:
+  RunningSum(const FloatFormat &format, double draws)
+      : format(format), draws(draws) {}
+
+  void add(const Cell &term) {
+    Interval x = repeat(bound(term), Interval::point(1)); // 0 if there is none
+    sum = sum + x;
+    terms = hull(terms, x);
+    magnitude = addUp(magnitude, x.maxAbs());
+    ++count;
+    mean += term.mean;
+    variance += term.variance;
+    reach =
+        std::max({reach, term.likelyHi - term.mean, term.mean - term.likelyLo});
+    only = likelyInterval(term);
+  }
+  /// What it is as an element, and the exact one as it is computed.
+  Cell cell(Interval &computed) const {
+    computed =
+        computedSum(sum, terms, sumError({&format}, double(count), magnitude));
+    double far = std::max(reach, expectedExtreme(draws) * std::sqrt(variance));
+    Interval expected = count == 1 ? only : Interval{mean - far, mean + far};
+    if (count == 0)
+      expected = Interval::point(0);
+    return make(computed, mean, variance, expected);
+  }
+
+private:
+  const FloatFormat &format;
+  double draws;
+  Interval sum = Interval::point(0), terms = sum, only = sum;
+  double magnitude = 0, mean = 0, variance = 0, reach = 0;
+  size_t count = 0;
+};
+
+static void sumByPlace(AbstractValue &value, int64_t axis, mp::CumSumOp op,
+                       const FloatFormat &format, TransferContext &ctx) {
+  size_t count = value.dims()[axis];
+  size_t inner = countGroups(ArrayRef(value.dims()).drop_front(axis + 1));
+  double draws = ctx.elementsPerGroup(op.getResult(), value.groups());
+  auto cells = value.mutableCells();
+  for (size_t first = 0; first < value.groups(); ++first) {
+    if (first / inner % count != 0)
+      continue;
+    RunningSum sum(format, draws);
+    for (size_t step = 0; step < count; ++step) {
+      size_t place = op.getReverse() ? count - 1 - step : step;
+      CellRef cell = cells[first + place * inner];
+      Cell term = cell;
+      if (!op.getExclusive())
+        sum.add(term);
+      Interval computed;
+      cell = sum.cell(computed);
+      if (op.getExclusive())
+        sum.add(term);
+      value.posInf |= computed.hi >= format.overflowFrom;
+      value.negInf |= computed.lo <= -format.overflowFrom;
+    }
+  }
+}
+
+/// The same of all places together.
+static AbstractValue sumMerged(mp::CumSumOp op, const FloatFormat &format,
+                               TransferContext &ctx) {
   auto [value, count, n, draws] = scan(op, ctx);
-  bool integers = isa<IntegerType>(getElementType(op.getInput()));
-  const FloatFormat &format =
-      integers ? FloatFormat::f64() : ctx.sumFormat(op.getInput());
-  if (value.mayBeInf())
-    value.nan |= value.posInf && value.negInf;
   for (CellRef cell : value.mutableCells()) {
     Interval x = bound(cell);
     Interval sum = repeat(x, count);
@@ -65,8 +127,6 @@ static void transferCumSum(mp::CumSumOp op, TransferContext &ctx) {
     double reach = std::max(
         expectedExtreme(draws) * std::sqrt(n * cell.variance),
         std::max(cell.likelyHi - cell.mean, cell.mean - cell.likelyLo));
-    if (n == 1)
-      reach = 0;
     Interval expected = hull(likelyInterval(cell), n * cell.mean);
     if (op.getExclusive())
       expected = hull(expected, 0.0);
@@ -75,6 +135,21 @@ static void transferCumSum(mp::CumSumOp op, TransferContext &ctx) {
       expected = likelyInterval(cell);
     cell = make(sum, mean, variance, expected);
   }
+  return std::move(value);
+}
+
+static void transferCumSum(mp::CumSumOp op, TransferContext &ctx) {
+  bool integers = isa<IntegerType>(getElementType(op.getInput()));
+  const FloatFormat &format =
+      integers ? FloatFormat::f64() : ctx.sumFormat(op.getInput());
+  std::optional<int64_t> axis =
+      findAxis(ctx, op.getInput(), op.getAxis(), op.getDynamicAxis());
+  std::optional<AbstractValue> places =
+      axis ? byPlace(ctx, op.getInput(), *axis) : std::nullopt;
+  AbstractValue value =
+      places ? AbstractValue::boundedLike(*places) : sumMerged(op, format, ctx);
+  if (places)
+    sumByPlace(value, *axis, op, format, ctx);
   value.nan |= value.posInf && value.negInf;
   if (value.hasLikely())
     value.source = LikelySource::Propagated;

@@ -1,0 +1,135 @@
+//===- WeightedMean.cpp - Quotients of sums with the same weights
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// sum(w x) / sum(w), with w >= 0, is among the x that it averages, however
+// small the divisor is: masked means, linear attention with q k for w, kernels
+// that are normalised by their own sums. The estimate only: rows of x that
+// numerator and divisor pair with other weights are not told apart, nor is a
+// guard of the divisor that outweighs it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Relations/RelationSupport.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
+
+#include "RowScale.h"
+
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::relations;
+
+/// Ops between a quotient and a factor: a guard, a sum over channels, a product
+/// with the query, a running sum, a product with the value, and casts.
+static constexpr unsigned kMostDepth = 8;
+
+namespace {
+/// A sum of products, over whichever axes.
+struct SumOfProducts {
+  SmallVector<Value, 4> factors;
+  double number = 1;
+  unsigned sums = 0;
+};
+} // namespace
+
+static void collect(Value value, SumOfProducts &sum, TransferContext &ctx,
+                    unsigned depth = 0) {
+  value = mpopt::peel(value, Peel::CastsAndViews);
+  Operation *op = value.getDefiningOp();
+  if (std::optional<double> number = ctx.of(value).constant()) {
+    sum.number *= *number;
+    return;
+  }
+  if (op && depth < kMostDepth) {
+    bool contracts = isa<mp::MatMulOp>(op) ||
+                     (isa<mp::EinsumOp>(op) && op->getNumOperands() == 2);
+    if (isa<mp::MulOp>(op) || contracts) {
+      sum.sums += contracts;
+      for (Value operand : op->getOperands())
+        collect(operand, sum, ctx, depth + 1);
+      return;
+    }
+    if (isa<mp::ReduceSumOp, mp::ReduceMeanOp, mp::CumSumOp>(op)) {
+      if (isa<mp::ReduceMeanOp>(op)) {
+        std::optional<Axes> axes = getReducedAxes(op, ctx.shapes());
+        std::optional<double> count =
+            axes ? rowLength(op->getOperand(0), *axes) : std::nullopt;
+        sum.number /= count.value_or(NAN);
+      }
+      ++sum.sums;
+      return collect(op->getOperand(0), sum, ctx, depth + 1);
+    }
+  }
+  sum.factors.push_back(value);
+}
+
+/// The x that a quotient averages, and a number that it is multiplied by.
+static std::optional<std::pair<Value, double>>
+findAveraged(mp::DivOp op, TransferContext &ctx) {
+  Rounding rounding;
+  SumOfProducts above, below;
+  collect(peelGuards(op.getRhs(), rounding, ctx), below, ctx);
+  if (!below.sums || below.factors.empty())
+    return std::nullopt;
+  collect(op.getLhs(), above, ctx);
+  if (!above.sums || above.factors.size() != below.factors.size() + 1)
+    return std::nullopt;
+  for (Value weight : below.factors) {
+    auto same = llvm::find_if(above.factors, [&](Value factor) {
+      return isSameExpression(factor, weight);
+    });
+    if (same == above.factors.end() || !isNotNegative(weight, ctx))
+      return std::nullopt;
+    above.factors.erase(same);
+  }
+  double scale = above.number / below.number;
+  if (!std::isfinite(scale))
+    return std::nullopt;
+  return std::pair(above.factors.front(), scale);
+}
+
+/// A gradient on its way to the weights: what it meets there is as small as the
+/// divisor is. By the size of weights that make it, E 1/s^2 is 1 / E s^2.
+static void divideBySize(mp::DivOp op, AbstractValue &value,
+                         TransferContext &ctx) {
+  const AbstractValue &x = ctx.of(op.getLhs()), &sum = ctx.of(op.getRhs());
+  if (!x.hasLikely() || !sum.hasLikely())
+    return;
+  AbstractValue above = x.withRank(value.rank()).regrouped(value.dims());
+  AbstractValue below = sum.withRank(value.rank()).regrouped(value.dims());
+  for (auto [group, cell] : llvm::enumerate(value.mutableCells())) {
+    const Cell a = above.cell(group), s = below.cell(group);
+    double size = std::sqrt(s.mean * s.mean + s.variance);
+    if (!(size > 0))
+      continue;
+    cells::setLikely(cell, Likely{a.mean / size, a.variance / (size * size),
+                                  a.likelyLo / size, a.likelyHi / size});
+  }
+}
+
+void relations::expectWeightedMean(Value result, AbstractValue &value,
+                                   TransferContext &ctx) {
+  auto op = result.getDefiningOp<mp::DivOp>();
+  if (!op || !value.hasLikely())
+    return;
+  auto averaged = findAveraged(op, ctx);
+  if (!averaged) {
+    for (Operation *user : op.getRhs().getUsers())
+      if (auto other = dyn_cast<mp::DivOp>(user);
+          other && other != op && other.getRhs() == op.getRhs() &&
+          findAveraged(other, ctx))
+        return divideBySize(op, value, ctx);
+    return;
+  }
+  const AbstractValue &x = ctx.of(averaged->first);
+  if (!x.hasLikely())
+    return;
+  Cell all = x.hull();
+  Interval within = Interval{all.likelyLo, all.likelyHi} * averaged->second;
+  for (CellRef cell : value.mutableCells())
+    cells::setLikely(cell, cells::getLikely(cell).within(within));
+}

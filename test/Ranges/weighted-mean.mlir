@@ -1,0 +1,47 @@
+// RUN: mpopt-opt %s --mp-print-ranges="likely" 2>&1 | FileCheck %s
+
+// Quotients of sums with the same weights stay among what they average; sums of
+// other weights do not.
+
+func.func @masked(%w: tensor<2x8x1xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.1 : f64, std = 0.3 : f64}}, %v: tensor<2x8x1xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.1 : f64, std = 0.3 : f64}}, %x: tensor<2x8x4xf32> {mp.assume = {lo = -3.0 : f64, hi = 3.0 : f64}}) {
+  %eps = mp.constant dense<1.0e-8> : tensor<f32>
+  %wx = mp.mul %w, %x : (tensor<2x8x1xf32>, tensor<2x8x4xf32>) -> tensor<2x8x4xf32>
+  %above = mp.reduce_sum %wx {axes = array<i64: 1>, keep_dims = true} : (tensor<2x8x4xf32>) -> tensor<2x1x4xf32>
+  %sum = mp.reduce_sum %w {axes = array<i64: 1>, keep_dims = true} : (tensor<2x8x1xf32>) -> tensor<2x1x1xf32>
+  %below = mp.add %sum, %eps : (tensor<2x1x1xf32>, tensor<f32>) -> tensor<2x1x1xf32>
+  // CHECK: [[#@LINE+1]]:{{.*}}likely (propagated) [{{-[0-2][.][0-9]*|-3}}, {{[0-2][.][0-9]*|3}}]
+  %mean = mp.div %above, %below : (tensor<2x1x4xf32>, tensor<2x1x1xf32>) -> tensor<2x1x4xf32>
+  // Divided once more, as on the way of a gradient: no larger than the sum of weights is small on average.
+  // CHECK: [[#@LINE+1]]:{{.*}}likely (propagated) [-{{[0-2](e-[0-9]+)?([.][0-9]*)?}}, {{[0-2]([.][0-9]*)?}}]
+  %back = mp.div %mean, %below : (tensor<2x1x4xf32>, tensor<2x1x1xf32>) -> tensor<2x1x4xf32>
+  %other = mp.reduce_sum %v {axes = array<i64: 1>, keep_dims = true} : (tensor<2x8x1xf32>) -> tensor<2x1x1xf32>
+  // CHECK: [[#@LINE+1]]:{{.*}}likely (propagated) [-{{[3-9]|[0-9][0-9]}}
+  %not = mp.div %above, %other : (tensor<2x1x4xf32>, tensor<2x1x1xf32>) -> tensor<2x1x4xf32>
+  return
+}
+
+// Features of queries and keys, with running sums.
+func.func @linear_attention(%q: tensor<1x8x4xf32> {mp.assume = {lo = 0.0 : f64, hi = 4.0 : f64, mean = 2.0 : f64, std = 1.0 : f64}}, %k: tensor<1x8x4xf32> {mp.assume = {lo = 0.0 : f64, hi = 4.0 : f64, mean = 2.0 : f64, std = 1.0 : f64}}, %v: tensor<1x8x6xf32> {mp.assume = {lo = -2.0 : f64, hi = 2.0 : f64}}) {
+  %q4 = mp.unsqueeze %q {axes = array<i64: 2>} : (tensor<1x8x4xf32>) -> tensor<1x8x1x4xf32>
+  %k4 = mp.unsqueeze %k {axes = array<i64: 3>} : (tensor<1x8x4xf32>) -> tensor<1x8x4x1xf32>
+  %v4 = mp.unsqueeze %v {axes = array<i64: 2>} : (tensor<1x8x6xf32>) -> tensor<1x8x1x6xf32>
+  %pairs = mp.mul %k4, %v4 : (tensor<1x8x4x1xf32>, tensor<1x8x1x6xf32>) -> tensor<1x8x4x6xf32>
+  %states = mp.cum_sum %pairs {axis = 1 : i64} : (tensor<1x8x4x6xf32>) -> tensor<1x8x4x6xf32>
+  %totals = mp.cum_sum %k {axis = 1 : i64} : (tensor<1x8x4xf32>) -> tensor<1x8x4xf32>
+  %above4 = mp.matmul %q4, %states : (tensor<1x8x1x4xf32>, tensor<1x8x4x6xf32>) -> tensor<1x8x1x6xf32>
+  %above = mp.squeeze %above4 {axes = array<i64: 2>} : (tensor<1x8x1x6xf32>) -> tensor<1x8x6xf32>
+  %products = mp.mul %q, %totals : (tensor<1x8x4xf32>, tensor<1x8x4xf32>) -> tensor<1x8x4xf32>
+  %below = mp.reduce_sum %products {axes = array<i64: 2>, keep_dims = true} : (tensor<1x8x4xf32>) -> tensor<1x8x1xf32>
+  // CHECK: [[#@LINE+1]]:{{.*}}likely (propagated){{.*}} [-{{[01][.][0-9]*|2}}, {{[01][.][0-9]*|2}}]
+  %mean = mp.div %above, %below : (tensor<1x8x6xf32>, tensor<1x8x1xf32>) -> tensor<1x8x6xf32>
+  return
+}
+
+// Of weights that are chosen, shares are 1 / n on average.
+func.func @chosen(%w: tensor<64x4xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.5 : f64, std = 0.3 : f64}}, %mask: tensor<64x4xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.5 : f64, std = 0.3 : f64}}) {
+  %kept = mp.mul %w, %mask : (tensor<64x4xf32>, tensor<64x4xf32>) -> tensor<64x4xf32>
+  %sum = mp.reduce_sum %kept {axes = array<i64: 1>, keep_dims = true} : (tensor<64x4xf32>) -> tensor<64x1xf32>
+  // CHECK: [[#@LINE+1]]:{{.*}} mean 0.25 
+  %share = mp.div %kept, %sum : (tensor<64x4xf32>, tensor<64x1xf32>) -> tensor<64x4xf32>
+  return
+}
