@@ -84,8 +84,14 @@ public:
 
 private:
   Moments termOf(const Cell &cell) const;
-  void sumGroups(std::vector<Moments> &sums, std::vector<double> &peaks) const;
-  Cell cellOf(const Moments &sum, double peak, double draws) const;
+  /// What is known of the terms of a sum.
+  struct TermEnds {
+    /// The largest likely magnitude of one, and the sum of the least of each.
+    double most = 0, leastSum = 0;
+    bool positive = true;
+  };
+  void sumGroups(std::vector<Moments> &sums, std::vector<TermEnds> &ends) const;
+  Cell cellOf(const Moments &sum, const TermEnds &ends, double draws) const;
   Hits sumHits(const Hits &hits) const;
   AbstractValue withoutAxes(AbstractValue summed) const;
 
@@ -135,10 +141,9 @@ Moments AxisSum::termOf(const Cell &cell) const {
   return {term.mean, square, term.square - term.common + square, 0};
 }
 
-/// The sums of the groups that go into each of the result's, and the largest
-/// likely term of each.
+/// The sums of the groups that go into each of the result's.
 void AxisSum::sumGroups(std::vector<Moments> &sums,
-                        std::vector<double> &peaks) const {
+                        std::vector<TermEnds> &ends) const {
   SmallVector<size_t> strides(value.rank());
   size_t stride = 1;
   for (size_t axis = value.rank(); axis-- > 0; stride *= target[axis])
@@ -151,15 +156,22 @@ void AxisSum::sumGroups(std::vector<Moments> &sums,
     }
     Cell cell = value.cell(group);
     sums[into] = sums[into] + sumOf(termOf(cell), count);
-    peaks[into] = std::max(
-        {peaks[into], std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
+    TermEnds &of = ends[into];
+    of.most =
+        std::max({of.most, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
+    of.positive &= cell.likelyLo >= 0;
+    of.leastSum += cell.likelyLo * count.all();
   }
 }
 
-Cell AxisSum::cellOf(const Moments &sum, double peak, double draws) const {
+Cell AxisSum::cellOf(const Moments &sum, const TermEnds &ends,
+                     double draws) const {
   Cell cell = SpreadContext::normalCell(sum, draws);
+  if (ends.positive && factor > 0 && cell.mean > 0 && cell.variance > 0)
+    cell.likelyLo = std::max(ends.leastSum * factor,
+                             leastOfPositive(cell.mean, cell.variance, draws));
   // A single huge term decides.
-  double least = peak * std::fabs(factor);
+  double least = ends.most * std::fabs(factor);
   if (cell.likelyHi < least && -cell.likelyLo < least)
     (cell.mean < 0 ? cell.likelyLo : cell.likelyHi) =
         cell.mean < 0 ? -least : least;
@@ -179,13 +191,13 @@ AbstractValue AxisSum::withoutAxes(AbstractValue summed) const {
 AbstractValue AxisSum::sum() {
   size_t groups = AbstractValue(target, Cell{0, 0}).groups();
   std::vector<Moments> sums(groups);
-  std::vector<double> peaks(groups);
-  sumGroups(sums, peaks);
+  std::vector<TermEnds> ends(groups);
+  sumGroups(sums, ends);
   double draws = ctx.elementsPerGroup(ctx.op()->getResult(index), groups);
   std::vector<Cell> cells;
-  for (auto [sum, peak] : llvm::zip(sums, peaks)) {
+  for (auto [sum, its] : llvm::zip(sums, ends)) {
     Moments scaled = sum.scaled(factor);
-    cells.push_back(cellOf(scaled, peak, draws));
+    cells.push_back(cellOf(scaled, its, draws));
     all = all + scaled;
   }
   AbstractValue summed = withoutAxes(AbstractValue(target, cells));

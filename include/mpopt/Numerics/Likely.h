@@ -45,6 +45,12 @@ struct Likely {
 /// is not expected above mean + k sigma: sqrt(2 ln(count draws)), with at least
 /// two draws. It is above the expectation itself, which is `expectedMaximum`.
 double expectedExtreme(double count, double draws = 1);
+
+/// The least of so many draws of a sum of positive terms, a gamma variable of
+/// that mean and variance: few squares that decide a sum of squares are all
+/// small now and then. Wilson and Hilferty's cube of a normal one, and where
+/// that is near zero the first term of the distribution's series.
+double leastOfPositive(double mean, double variance, double draws);
 /// The same for the responses of trained filters to signals. Those of natural
 /// images and sounds are nearly Laplacian (Field, "Relations between the
 /// statistics of natural images and the response properties of cortical cells",

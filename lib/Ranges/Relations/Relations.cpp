@@ -422,8 +422,12 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
       .Case([&](mp::SubOp sub) {
         refineDifference(sub, value, ctx);
         refineAffine(sub, value, ctx);
+        expectSquaredDistance(result, value, ctx);
       })
-      .Case([&](mp::AddOp add) { refineAffine(add, value, ctx); })
+      .Case([&](mp::AddOp add) {
+        refineAffine(add, value, ctx);
+        expectSquaredDistance(result, value, ctx);
+      })
       .Case([&](mp::ReduceSumOp sum) {
         refineShiftedSum(sum, value, ctx);
         expectCombination(sum, value, ctx);

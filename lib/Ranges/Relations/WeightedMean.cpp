@@ -13,6 +13,7 @@
 #include "mpopt/Ranges/Value/CellSupport.h"
 
 #include "RowScale.h"
+#include "SumOfProducts.h"
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -23,83 +24,15 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::relations;
 
-/// Ops between a quotient and a factor: a guard, a sum over channels, a product
-/// with the query, a running sum, a product with the value, and casts.
-static constexpr unsigned kMostDepth = 8;
-
-namespace {
-/// A sum of products, over whichever axes.
-struct SumOfProducts {
-  SmallVector<Value, 4> factors;
-  double number = 1;
-  unsigned sums = 0;
-};
-} // namespace
-
-/// The operands of which an op adds up products, or elements; nothing for other
-/// ops.
-static OperandRange termsOf(Operation *op) {
-  bool multiplies = isa<mp::MulOp, mp::MatMulOp>(op) ||
-                    (isa<mp::EinsumOp>(op) && op->getNumOperands() == 2);
-  bool adds = isa<mp::ReduceSumOp, mp::ReduceMeanOp, mp::CumSumOp>(op);
-  return op->getOperands().take_front(multiplies ? 2 : adds ? 1 : 0);
-}
-
-static bool isOneOf(Value value, ArrayRef<Value> weights) {
-  return llvm::any_of(
-      weights, [&](Value weight) { return isSameExpression(value, weight); });
-}
-
-/// True if products with one of the weights are added up in the value.
-static bool isWeighted(Value value, ArrayRef<Value> weights, unsigned depth) {
-  value = mpopt::peel(value, Peel::CastsAndViews);
-  Operation *op = value.getDefiningOp();
-  return isOneOf(value, weights) ||
-         (op && depth < kMostDepth &&
-          llvm::any_of(
-              termsOf(op),
-              [&](Value operand) {
-                return isWeighted(operand, weights, depth + 1);
-              }));
-}
-
-/// Splits a value into its factors; one that holds none of the weights, if
-/// there are any, is a factor itself.
-static void collect(Value value, ArrayRef<Value> weights, SumOfProducts &sum,
-                    TransferContext &ctx, unsigned depth = 0) {
-  value = mpopt::peel(value, Peel::CastsAndViews);
-  Operation *op = value.getDefiningOp();
-  if (std::optional<double> number = ctx.of(value).constant()) {
-    sum.number *= *number;
-    return;
-  }
-  bool splits = op && depth < kMostDepth && !termsOf(op).empty() &&
-                (weights.empty() || (!isOneOf(value, weights) &&
-                                     isWeighted(value, weights, depth)));
-  if (!splits) {
-    sum.factors.push_back(value);
-    return;
-  }
-  if (isa<mp::ReduceMeanOp>(op)) {
-    std::optional<Axes> axes = getReducedAxes(op, ctx.shapes());
-    std::optional<double> count =
-        axes ? rowLength(op->getOperand(0), *axes) : std::nullopt;
-    sum.number /= count.value_or(NAN);
-  }
-  sum.sums += !isa<mp::MulOp>(op);
-  for (Value operand : termsOf(op))
-    collect(operand, weights, sum, ctx, depth + 1);
-}
-
 /// The x that a quotient averages, and a number that it is multiplied by.
 static std::optional<std::pair<Value, double>>
 findAveraged(mp::DivOp op, TransferContext &ctx) {
   Rounding rounding;
-  SumOfProducts above, below;
-  collect(peelGuards(op.getRhs(), rounding, ctx), {}, below, ctx);
+  SumOfProducts below =
+      SumOfProducts::of(peelGuards(op.getRhs(), rounding, ctx), {}, ctx);
   if (!below.sums || below.factors.empty())
     return std::nullopt;
-  collect(op.getLhs(), below.factors, above, ctx);
+  SumOfProducts above = SumOfProducts::of(op.getLhs(), below.factors, ctx);
   if (!above.sums || above.factors.size() != below.factors.size() + 1)
     return std::nullopt;
   for (Value weight : below.factors) {

@@ -75,6 +75,10 @@ void refineAffine(mlir::Operation *op, AbstractValue &value,
 void refineQuotient(mlir::Value result, AbstractValue &value,
                     TransferContext &ctx);
 
+/// Expects |u|^2 + |v|^2 - 2 u . v to be a distance (SquaredDistance.cpp).
+void expectSquaredDistance(mlir::Value result, AbstractValue &value,
+                           TransferContext &ctx);
+
 /// Expects sum(w x) / sum(w) among the x that it averages (WeightedMean.cpp).
 void expectWeightedMean(mlir::Value result, AbstractValue &value,
                         TransferContext &ctx);

@@ -199,22 +199,6 @@ AbstractValue mpopt::reduceRows(TransferContext &ctx, Value input,
 // Sums
 //===----------------------------------------------------------------------===//
 
-/// The least of so many draws of a sum of positive terms, a gamma variable of
-/// that mean and variance: few squares that decide a sum of squares are all
-/// small now and then. Wilson and Hilferty's cube of a normal one, and where
-/// that is near zero the first term of the distribution's series.
-static double leastOfPositive(double mean, double variance, double draws) {
-  double shape = mean * mean / variance;
-  double count = std::max(draws, 2.0);
-  double root =
-      1 - 1 / (9 * shape) - expectedExtreme(count) / (3 * std::sqrt(shape));
-  if (root > 0.5)
-    return mean * root * root * root;
-  double least = mean / shape *
-                 std::exp((std::lgamma(shape + 1) - std::log(count)) / shape);
-  return std::min(least, mean);
-}
-
 Cell mpopt::addTerms(ArrayRef<Term> terms, double expected, double draws,
                      Reducing &state) {
   Interval sum = Interval::point(0), reach = sum, all = Interval::empty();

@@ -1,0 +1,92 @@
+//===- SquaredDistance.cpp - Distances by expanded squares
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// |u|^2 + |v|^2 - 2 u . v is |u - v|^2: nearest entries of a codebook, kernels
+// of all pairs, contrastive losses. Its three terms depend on each other; were
+// they independent, half of the distances near 0 would be expected below it.
+// The estimate only, since rounding may take more than a small distance.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Relations/RelationSupport.h"
+
+#include "SumOfProducts.h"
+#include "lib/Ranges/Ops/Loss/Distance.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
+
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::relations;
+
+namespace {
+struct Term {
+  Value value;
+  bool negative = false;
+};
+} // namespace
+
+/// The terms of a sum, of which there are at most three.
+static SmallVector<Term, 3> splitSum(Operation *op) {
+  constexpr size_t kMost = 3;
+  SmallVector<Term, 3> terms = {{op->getResult(0)}};
+  for (size_t index = 0; index < terms.size() && terms.size() < kMost;) {
+    auto [value, negative] = terms[index];
+    Operation *sum = mpopt::peel(value, Peel::CastsAndViews).getDefiningOp();
+    bool subtracts = isa_and_present<mp::SubOp>(sum);
+    if (!subtracts && !isa_and_present<mp::AddOp>(sum)) {
+      ++index;
+      continue;
+    }
+    terms[index] = {sum->getOperand(0), negative};
+    terms.push_back({sum->getOperand(1), negative != subtracts});
+  }
+  return terms;
+}
+
+/// The rows whose squares a term adds up; null for other terms.
+static Value findSquared(Value term, TransferContext &ctx) {
+  Operation *op = mpopt::peel(term, Peel::CastsAndViews).getDefiningOp();
+  if (!isa_and_present<mp::ReduceSumOp, mp::ReduceSumSquareOp>(op))
+    return {};
+  Value rows = op->getOperand(0);
+  if (isa<mp::ReduceSumOp>(op))
+    rows = relations::getSquared(
+        mpopt::peel(rows, Peel::CastsAndViews).getDefiningOp(), ctx);
+  return rows ? mpopt::peel(rows, Peel::CastsAndViews) : rows;
+}
+
+void relations::expectSquaredDistance(Value result, AbstractValue &value,
+                                      TransferContext &ctx) {
+  SmallVector<Value, 2> squared;
+  std::optional<Term> product;
+  for (Term term : splitSum(result.getDefiningOp())) {
+    Value rows = term.negative ? Value() : findSquared(term.value, ctx);
+    if (rows)
+      squared.push_back(rows);
+    else if (!product)
+      product = term;
+  }
+  if (squared.size() != 2 || !product || !value.hasLikely())
+    return;
+  SumOfProducts dot = SumOfProducts::of(product->value, squared, ctx);
+  if (dot.sums != 1 || dot.factors.size() != 2 ||
+      dot.number != (product->negative ? 2 : -2) ||
+      !std::is_permutation(squared.begin(), squared.end(), dot.factors.begin()))
+    return;
+  AbstractValue expected =
+      square(distanceOf(squared[0], squared[1], 2, 0, ctx)).value(result);
+  if (!expected.hasLikely() || expected.rank() != value.rank())
+    return;
+  expected = expected.regrouped(value.dims());
+  // Rows of few directions may be next to each other, and a row is no distance
+  // away from itself: the least distance stays that of independent terms.
+  for (auto [group, cell] : llvm::enumerate(value.mutableCells())) {
+    Likely likely = cells::getLikely(expected.cell(group));
+    likely.lo = std::max(0.0, std::min(likely.lo, cell.likelyLo));
+    cells::setLikely(cell, likely);
+  }
+}
