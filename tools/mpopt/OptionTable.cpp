@@ -10,7 +10,9 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Option/Option.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace mpopt;
 using llvm::Error;
@@ -111,9 +113,22 @@ StringRef mpopt::getName(Action action) {
 // The edits that may lie between what was typed and what was meant.
 static constexpr unsigned kMostEdits = 2;
 
+/// What other tools call something that has another form here.
+static StringRef findForm(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Cases({"--fp16", "--half", "--float16"}, "--precision fp16")
+      .Cases({"--bf16", "--bfloat16"}, "--precision bf16")
+      .Cases({"--lr", "--learning-rate"}, "--optimizer adamw,lr=1e-4")
+      .Cases({"--dtype", "--mixed-precision"}, "--precision autocast-fp16")
+      .Case("--output", "-o FILE")
+      .Default("");
+}
+
 static Error refuseUnknown(StringRef word) {
   const Table &table = getTable();
   StringRef name = word.split('=').first;
+  if (StringRef form = findForm(name); !form.empty())
+    return fail("unknown option '" + word + "'; it is written '" + form + "'");
   std::string nearest;
   if (table.findExact(name, nearest))
     return fail(nearest + " takes no value");
@@ -160,13 +175,44 @@ mpopt::parseArguments(llvm::ArrayRef<const char *> words) {
 // Actions and values
 //===----------------------------------------------------------------------===//
 
+// Options that answer without an action.
+static constexpr OptionId kAnswers[] = {OPT_help, OPT_version};
+
+Expected<std::vector<const char *>>
+mpopt::spellAction(llvm::ArrayRef<const char *> words) {
+  std::vector<const char *> spelled(words.begin(), words.end());
+  if (words.empty() || StringRef(words[0]).starts_with("-"))
+    return spelled;
+  StringRef word = words[0], nearest;
+  auto named = llvm::to_vector(kAnswers);
+  for (const ActionInfo &info : kActions)
+    named.push_back(info.option);
+  unsigned least = kMostEdits + 1;
+  for (OptionId option : named) {
+    StringRef name = getName(option).ltrim('-');
+    if (name == word) {
+      spelled[0] = getName(option).data();
+      return spelled;
+    }
+    unsigned edits = word.edit_distance(name, true, kMostEdits);
+    if (edits < least)
+      std::tie(least, nearest) = std::pair(edits, name);
+  }
+  if (least <= kMostEdits && !llvm::sys::fs::exists(word))
+    return fail("unknown command '" + word + "'; did you mean '" + nearest +
+                "'?");
+  return spelled;
+}
+
 Expected<Action> mpopt::parseAction(const opt::InputArgList &args) {
   llvm::SmallVector<Action> given;
   for (const ActionInfo &info : kActions)
     if (args.hasArg(info.option))
       given.push_back(info.action);
+  if (given.empty() && args.hasArg(OPT_INPUT))
+    return Action::Check;
   if (given.empty())
-    return fail("nothing to do: try 'mpopt --check MODEL' or 'mpopt --help'");
+    return fail("nothing to do: try 'mpopt check MODEL' or 'mpopt --help'");
   if (given.size() > 1)
     return fail(getName(given[0]) + " and " + getName(given[1]) +
                 " do not go together");
@@ -208,10 +254,22 @@ static llvm::SmallVector<StringRef> listValues(const opt::Option &option) {
   return words;
 }
 
+StringRef mpopt::spellPrecision(StringRef word) {
+  return llvm::StringSwitch<StringRef>(word)
+      .Cases({"float16", "half", "f16", "16-true", "fp16-true"}, "fp16")
+      .Cases({"bfloat16", "bf16-true"}, "bf16")
+      .Cases({"16-mixed", "fp16-mixed"}, "autocast-fp16")
+      .Case("bf16-mixed", "autocast-bf16")
+      .Default(word);
+}
+
 Error mpopt::checkValues(const opt::InputArgList &args) {
   for (const opt::Arg *arg : args) {
     llvm::SmallVector<StringRef> words = listValues(arg->getOption());
-    if (!words.empty() && !llvm::is_contained(words, arg->getValue()))
+    StringRef value = arg->getNumValues() ? arg->getValue() : "";
+    if (arg->getOption().matches(OPT_precision))
+      value = spellPrecision(value);
+    if (!words.empty() && !llvm::is_contained(words, value))
       return fail(arg->getOption().getPrefixedName() + ": '" + arg->getValue() +
                   "' is not " + listWords(words));
   }
@@ -266,7 +324,13 @@ static void printUsage(llvm::raw_ostream &os) {
   for (const ActionInfo &info : kActions)
     printOption(os, getTable().getOption(info.option), "  mpopt ");
   os << "  mpopt lint FILE.py...   what breaks in a training script (mpopt "
-        "lint --help)\n";
+        "lint --help)\n"
+        "  mpopt run MODEL         what a model with probes does (mpopt run "
+        "--help)\n"
+        "  mpopt view RUN.mprec    a run or report as a page (mpopt view "
+        "--help)\n"
+        "\nmpopt check MODEL is mpopt --check MODEL, and so for the others; "
+        "mpopt MODEL\nchecks it.\n";
 }
 
 Error mpopt::printHelp(llvm::raw_ostream &os, StringRef topic) {

@@ -28,13 +28,24 @@ enum OptionId : unsigned {
 llvm::Expected<llvm::opt::InputArgList>
 parseArguments(llvm::ArrayRef<const char *> words);
 
-/// The one action of the command line.
+/// The words with the option that an action's name in front stands for: `check
+/// MODEL` is `--check MODEL`. A word that is nearly a name and no file is
+/// refused.
+llvm::Expected<std::vector<const char *>>
+spellAction(llvm::ArrayRef<const char *> words);
+
+/// The one action of the command line; of models alone, to check them.
 llvm::Expected<Action> parseAction(const llvm::opt::InputArgList &args);
 
 /// Refuses an option that the action does not look at: a verdict in another
 /// precision than the one that was asked for would pass for an answer. Warns of
 /// those that it takes without an effect.
 llvm::Error checkUse(const llvm::opt::InputArgList &args, Action action);
+
+/// The value of --precision that a framework's name of a precision stands for:
+/// fp16 of float16, half and 16-true; autocast-fp16 of 16-mixed. Other words as
+/// they are.
+llvm::StringRef spellPrecision(llvm::StringRef word);
 
 /// Refuses a value that is none of those that the option's record lists.
 llvm::Error checkValues(const llvm::opt::InputArgList &args);

@@ -122,7 +122,7 @@ Error Validator::checkModels() {
 
 Error Validator::checkJudging() {
   if (has(OPT_precision))
-    options.precision = text(OPT_precision);
+    options.precision = spellPrecision(text(OPT_precision)).str();
   options.policy = text(OPT_policy);
   if (has(OPT_policy))
     if (Expected<Policy> policy = Policy::load(options.policy); !policy)
@@ -367,15 +367,17 @@ static Expected<Options> addSettings(const llvm::opt::InputArgList &args,
 }
 
 Expected<Options> mpopt::parseOptions(int argc, char **argv) {
-  llvm::ArrayRef<const char *> words = llvm::ArrayRef(argv, argc).drop_front();
-  Expected<llvm::opt::InputArgList> args = parseArguments(words);
+  Expected<std::vector<const char *>> words =
+      spellAction(llvm::ArrayRef(argv, argc).drop_front());
+  if (!words)
+    return words.takeError();
+  Expected<llvm::opt::InputArgList> args = parseArguments(*words);
   if (!args)
     return args.takeError();
   Expected<Options> options = Validator(*args).run();
   StringRef config = args->getLastArgValue(OPT_config);
-  bool judges = args->hasArg(OPT_check, OPT_instrument) &&
-                !args->hasArg(OPT_help, OPT_version);
-  if (!options || !judges || config == "none")
+  if (!options || config == "none" || args->hasArg(OPT_help, OPT_version) ||
+      !llvm::is_contained({Action::Check, Action::Instrument}, options->action))
     return options;
   std::vector<Options> byModel;
   bool isSet = false;
@@ -383,7 +385,7 @@ Expected<Options> mpopt::parseOptions(int argc, char **argv) {
     std::string file = config.empty() ? findProjectFile(model) : config.str();
     Expected<Options> own = file.empty()
                                 ? Validator(*args).run()
-                                : addSettings(*args, words, file, model);
+                                : addSettings(*args, *words, file, model);
     if (!own)
       return own.takeError();
     isSet |= !file.empty();

@@ -23,10 +23,13 @@ int confirm(const Options &options, llvm::StringRef version);
 /// Writes the imported IR.
 int emitMlir(const Options &options);
 
-/// Becomes `python -m mpopt.lint` with these words, by the interpreter that
-/// MPOPT_PYTHON names, that of the wheel, or that of the checkout. Returns only
-/// if that fails, after an error was printed.
-int lint(int count, char **words);
+/// True for the commands of the Python package: lint, run and view.
+bool isPythonCommand(llvm::StringRef name);
+
+/// Becomes the Python package's command of that name with these words, by the
+/// interpreter that MPOPT_PYTHON names, that of the wheel, or that of the
+/// checkout. Returns only if that fails, after an error was printed.
+int runPythonCommand(llvm::StringRef name, int count, char **words);
 
 /// Compares two models or reports and writes what changed; the JSON names
 /// `version`.

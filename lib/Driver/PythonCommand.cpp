@@ -1,4 +1,4 @@
-//===- Lint.cpp - mpopt lint, which Python does
+//===- PythonCommand.cpp - Commands that the Python package has
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mpopt/Driver/Actions.h"
@@ -23,16 +23,27 @@ using llvm::StringRef;
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
-// `python -m mpopt.lint`, but that a package which is not there is one line.
+// Its words are the command's name, the module whose `main` it is, and what
+// follows. A package that is not there is one line.
 static constexpr const char *kLauncher =
-    "import sys\n"
+    "import importlib, sys\n"
+    "name, module = sys.argv[1:3]\n"
+    "del sys.argv[1:3]\n"
     "try:\n"
-    "    from mpopt.lint.cli import main\n"
+    "    main = importlib.import_module(module).main\n"
     "except ImportError as error:\n"
-    "    sys.stderr.write(f'mpopt: error: lint: {sys.executable}: "
+    "    sys.stderr.write(f'mpopt: error: {name}: {sys.executable}: "
     "{error}\\n')\n"
     "    sys.exit(2)\n"
     "sys.exit(main())\n";
+
+struct PythonCommand {
+  StringRef name;
+  const char *module;
+};
+static constexpr PythonCommand kCommands[] = {{"lint", "mpopt.lint.cli"},
+                                              {"run", "mpopt.run"},
+                                              {"view", "mpopt.view.__main__"}};
 
 namespace {
 struct Interpreter {
@@ -87,12 +98,21 @@ static Interpreter findInterpreter() {
   return checkout;
 }
 
-static int fail(const llvm::Twine &text) {
-  printError("lint: " + text);
-  return kFault;
+bool mpopt::isPythonCommand(StringRef name) {
+  return llvm::any_of(kCommands, [&](const PythonCommand &command) {
+    return command.name == name;
+  });
 }
 
-int mpopt::lint(int count, char **words) {
+int mpopt::runPythonCommand(StringRef name, int count, char **words) {
+  auto fail = [&](const llvm::Twine &text) {
+    printError(name + ": " + text);
+    return kFault;
+  };
+  const char *module =
+      llvm::find_if(kCommands, [&](const PythonCommand &command) {
+        return command.name == name;
+      })->module;
   Interpreter interpreter = findInterpreter();
   if (interpreter.program.empty())
     return fail("no Python interpreter with the package mpopt was found: set "
@@ -104,7 +124,7 @@ int mpopt::lint(int count, char **words) {
     setenv("PYTHONPATH", folders.c_str(), /*overwrite=*/1);
   }
   std::vector<const char *> command = {interpreter.program.c_str(), "-c",
-                                       kLauncher};
+                                       kLauncher, name.data(), module};
   command.insert(command.end(), words, words + count);
   command.push_back(nullptr);
   execv(command.front(), const_cast<char **>(command.data()));
