@@ -41,6 +41,7 @@ struct PythonCommand {
   StringRef name;
   const char *module;
 };
+/// As `mpopt --help` lists them.
 static constexpr PythonCommand kCommands[] = {{"lint", "mpopt.lint.cli"},
                                               {"run", "mpopt.run"},
                                               {"view", "mpopt.view.__main__"}};
