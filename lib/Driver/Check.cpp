@@ -15,6 +15,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <cmath>
+
 using namespace mpopt;
 using llvm::Error;
 using llvm::Expected;
@@ -77,6 +79,11 @@ void Run::judge(size_t index, Progress &progress) {
   failing |= llvm::any_of(report->findings, [&](const Finding &finding) {
     return isFailing(finding, options.failOn);
   });
+  failing |= options.requireVerdict &&
+             (report->effects.empty() ||
+              llvm::any_of(report->effects, [](const EffectReport &effect) {
+                return std::isnan(effect.error);
+              }));
   reports.push_back(std::move(*report));
 }
 

@@ -181,6 +181,7 @@ Error Validator::checkRules() {
     options.minCertainty = Certainty::Possible;
   if (has(OPT_fail_on))
     options.failOn = parseSeverity(text(OPT_fail_on)); // nothing for `never`
+  options.requireVerdict = has(OPT_require_verdict);
   return Error::success();
 }
 

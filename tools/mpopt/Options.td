@@ -143,6 +143,9 @@ defm fail_on : Valued<"fail-on">, Group<counted>, InListing,
   Values<"error,warning,note,never">,
   HelpText<"exit 1 from this severity on (default warning)">;
 
+def require_verdict : Switch<"require-verdict">, Group<counted>,
+  Visibility<[InCheck]>,
+  HelpText<"exit 1 where the effect on an output is not known, too">;
 defm baseline : Valued<"baseline">, Group<counted>, Visibility<[InCheck]>,
   MetaVarName<"FILE">,
   HelpText<"findings of that file, which --write-baseline wrote, do not count">;

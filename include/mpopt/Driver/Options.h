@@ -81,6 +81,7 @@ struct Options {
   Certainty minCertainty = Certainty::Likely;
   bool hasCertainty = false;                          ///< It was given.
   std::optional<Severity> failOn = Severity::Warning; ///< Nothing: never.
+  bool requireVerdict = false; ///< An unknown effect fails as well.
   const OutputFormat *format = &getOutputFormats().front();
   std::string output = "-";
   std::string rangesFile;
