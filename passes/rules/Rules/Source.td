@@ -14,7 +14,8 @@ def TrainedInHalf : SourceRule<"MP701", "trained-in-half", "casts"> {
     loaded or made in 16 bits, and is in 16 bits in a step of an optimizer of the file
     that gets its parameters; a dtype that a condition or an option chooses counts, and
     the finding states the condition. The cast of an object that was made of the model,
-    as of a pipeline for validation, is one of the model. An error for FP16, a warning
+    as of a pipeline for validation, is one of the model, and a trainer of Lightning with
+    `16-true` or `bf16-true` casts what it fits. An error for FP16, a warning
     for BF16. Scripts that keep FP32 copies of the weights are left out, and casts
     behind the training; where adapters are trained, casts before it are, too.
   }];

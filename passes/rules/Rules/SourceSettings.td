@@ -121,13 +121,15 @@ def FsdpConflict : SettingRule<"MP766", "fsdp-conflict"> {
   let summary = "types of FSDP's mixed precision do not fit together";
   let what = [{
     `MixedPrecision` with gradients that are summed in another 16-bit type than the
-    parameters have, or in 16 bits under a model in FP32, or in FP16; or a GradScaler
-    beside FSDP in FP16 that is not the sharded one.
+    parameters have, or in 16 bits under a model in FP32, or in FP16; a GradScaler beside
+    FSDP in FP16 that is not the sharded one; or PyTorch's clipping of a module that is
+    sharded.
   }];
   let why = [{
     A sum over 64 ranks in FP16 is Inf where each gradient is below 1100, and BF16 keeps
     three digits of it. A scaler that sees one rank's part of the gradients lets ranks
-    disagree on skipping a step. MP413 says the same of a training configuration.
+    disagree on skipping a step; a norm of one rank's part is another one on each rank.
+    MP413 says the same of a training configuration.
   }];
   let example = [{
     ```python
@@ -135,7 +137,7 @@ def FsdpConflict : SettingRule<"MP766", "fsdp-conflict"> {
     ```
   }];
   let instead = [{
-    `reduce_dtype=torch.float32`, and `ShardedGradScaler`.
+    `reduce_dtype=torch.float32`, `ShardedGradScaler`, and `model.clip_grad_norm_`.
   }];
 }
 
@@ -185,10 +187,12 @@ def LightningConflict : SettingRule<"MP768", "lightning-conflict"> {
 def AccelerateBypassed : SettingRule<"MP769", "accelerate-bypassed"> {
   let severity = "warning";
   let fix = "sometimes";
-  let summary = "backward or clipping passes by the Accelerator";
+  let summary = "backward, clipping or a step passes by the Accelerator";
   let what = [{
-    A script that prepares its model with an Accelerator calls `loss.backward()` only,
-    or clips with PyTorch's function although the precision may be FP16.
+    A script that prepares its model with an Accelerator calls `loss.backward()` only;
+    clips with PyTorch's function, or steps an optimizer that is not prepared, although
+    the precision may be FP16; hands over a loss that is scaled already; or divides it
+    by the passes of a step itself.
   }];
   let why = [{
     `accelerator.backward` scales the loss and divides it by the passes of a step;
@@ -203,6 +207,36 @@ def AccelerateBypassed : SettingRule<"MP769", "accelerate-bypassed"> {
   }];
   let instead = [{
     `accelerator.clip_grad_norm_(model.parameters(), 1.0)`, which `--fix` writes.
+  }];
+}
+
+def EngineBypassed : SettingRule<"MP770", "engine-bypassed"> {
+  let severity = "warning";
+  let fix = "sometimes";
+  let summary = "backward or clipping passes by DeepSpeed or Lightning";
+  let what = [{
+    With a DeepSpeed engine: `loss.backward()` under FP16, PyTorch's clipping, or a loss
+    that is divided by the passes of a step before `engine.backward` does it. In a module
+    of Lightning: gradients that are clipped or read in `on_after_backward`, or
+    `loss.backward()` in a `training_step` that steps by itself. A note where the file
+    does not show that the precision is FP16.
+  }];
+  let why = [{
+    The engine or the trainer has the loss scale: what passes by it is not scaled and
+    still divided by 65536, or clipped at a limit that is 65536 times too small. Lightning
+    takes the scale off after `on_after_backward`, and DeepSpeed steps with gradients that
+    it keeps in buffers of its own.
+  }];
+  let example = [{
+    ```python
+    def on_after_backward(self):
+        torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+    ```
+  }];
+  let instead = [{
+    `on_before_optimizer_step`, or `Trainer(gradient_clip_val=1.0)`;
+    `self.manual_backward(loss)`, which `--fix` writes. `gradient_clipping` in DeepSpeed's
+    configuration, and `engine.backward(loss)` of the loss as it is.
   }];
 }
 

@@ -207,8 +207,10 @@ class Calls:
             return Value(values.MANAGER, name=name, origin=node, parts=keywords)
         if library.OPTIMIZERS.match(name):
             return library.make_optimizer(name, arguments, keywords, node)
+        if name == "deepspeed.initialize":
+            return self.make_engine(node, arguments, keywords)
         if name in library.WRAPPERS:
-            return first
+            return first.with_facts("sharded") if name.endswith("FullyShardedDataParallel") else first
         if name in library.COPIERS:
             return first.replaced(origin=node)
         if name in library.CLIPS:
@@ -265,6 +267,15 @@ class Calls:
             if library.holds_modules(name):
                 self.hold(Value(origin=node), [*arguments, *keywords.values()])
         return Value(name=name, origin=node)
+
+    @staticmethod
+    def make_engine(node, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        """What DeepSpeed makes of a model: an engine that is called as the model is, and its optimizer."""
+        model = keywords.get("model", arguments[1] if len(arguments) > 1 else NOTHING)
+        engine = model if model.kind == values.MODULE else Value(values.MODULE)
+        optimizer = keywords.get("optimizer", arguments[2] if len(arguments) > 2 else NOTHING)
+        engine = engine.replaced(facts=engine.facts | {"engine"}, origin=engine.origin or node)
+        return Value(values.SEQUENCE, parts=(engine, optimizer.with_facts("managed"), NOTHING, NOTHING))
 
     def note_dtype(self, node, made: Value, keywords: dict[str, Value]) -> Value:
         """A module that is made in the dtype that it is given."""

@@ -201,11 +201,11 @@ def _find_with(tree: ast.Module, entered: set[int], statement) -> tuple[ast.With
 
 
 @of_own_text
-def managed_backward(script: Script, call: ast.AST, manager: str) -> Change | None:
+def call_with_loss(script: Script, call: ast.AST, function: str) -> Change | None:
+    """`loss.backward()` becomes a call of another function with the loss."""
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.args or call.keywords:
         return None
-    return Change(f"{manager}.backward(loss)",
-                  (replace(script, call, f"{manager}.backward({script.code(call.func.value)})"),))
+    return Change(f"{function}(loss)", (replace(script, call, f"{function}({script.code(call.func.value)})"),))
 
 
 @of_own_text

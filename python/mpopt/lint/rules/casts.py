@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from mpopt.lint import events, fixes, values
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
+from mpopt.lint.rules.lightning import list_low_trainers
 from mpopt.lint.values import LOW, NAMES, Value
 
 # Scripts that keep an FP32 copy of the weights by other means.
@@ -41,9 +42,13 @@ TRAINING = {events.STEP, events.SCALER_STEP, events.BACKWARD, events.MANAGED_BAC
 CONSTRUCTORS = ("__init__", "setup", "build", "init", "configure_optimizers")
 
 
+def is_trained_by_adapters(program: Program) -> bool:
+    return bool(ADAPTERS.search(program.text))
+
+
 def is_trained_in_part(program: Program, module: Value) -> bool:
     """Whether the parameters that are trained may be others than those the module was made with."""
-    return bool(program.frozen.get(module.identity)) or bool(ADAPTERS.search(program.text))
+    return bool(program.frozen.get(module.identity)) or is_trained_by_adapters(program)
 
 
 def find_casts(program: Program, module: Value, making: events.Event, dtypes=LOW) -> list[events.Event]:
@@ -133,6 +138,11 @@ def describe_cast(program: Program, cast: events.Event, optimizer: str) -> str:
 @rule
 def trained_in_half(program: Program) -> Iterator[Report]:
     trained = list(list_trained(program))
+    if not is_trained_by_adapters(program):
+        for trainer, dtype in list_low_trainers(program):
+            lost = "nothing scales the loss, and " if dtype == "f16" else ""
+            yield Report(trainer.node, f"the trainer makes the weights {NAMES[dtype]}: {lost}updates that are small beside a "
+                         "weight are lost", severity=severity_of(dtype))
     if not trained or MASTER_WEIGHTS.search(program.text):
         return
     for optimizer, module, making in trained:

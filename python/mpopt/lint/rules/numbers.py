@@ -16,6 +16,7 @@ from mpopt.lint.interpreter import Operation, Program
 from mpopt.lint.library import DEFAULT_EPS, op_name
 from mpopt.lint.rules import Report, rule
 from mpopt.lint.rules.casts import find_casts, is_trained_in_part, list_trained
+from mpopt.lint.rules.lightning import list_hooks, list_low_trainers
 from mpopt.lint.values import LOW, NAMES, Value
 
 LARGEST_FP16 = 65504
@@ -53,6 +54,15 @@ def optimizer_epsilon_in_half(program: Program) -> Iterator[Report]:
             told = f"eps={eps:g}" if optimizer.parts.has_eps else f"the default eps of {eps:g}"
             yield Report(event.node, f"{told} is 0 in the weights' FP16, in which {name} computes: it divides by 0 "
                          "where the second moment is 0")
+    # Lightning's 16-true trains what the modules of the file configure.
+    if not any(dtype == "f16" for _, dtype in list_low_trainers(program)):
+        return
+    configured = list_hooks(program, "configure_optimizers")
+    for event in program.calls_that_make(values.OPTIMIZER):
+        eps, name = event.result.parts.eps, event.result.name.rpartition(".")[2]
+        if event.function in configured and eps is not None and 0 < eps < LEAST_EPSILON and name in DEFAULT_EPS:
+            yield Report(event.node, f"eps={eps:g} is 0 in the FP16 of the trainer's 16-true, in which {name} computes: it "
+                         "divides by 0 where the second moment is 0")
 
 
 @rule

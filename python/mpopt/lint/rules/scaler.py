@@ -10,6 +10,7 @@ from mpopt.lint import events, fixes, values
 from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
+from mpopt.lint.rules.lightning import list_hooks, may_scale
 from mpopt.lint.rules.paths import find_next, find_rare_update, gather_paths, is_used, judge_paths, list_paths, takes_scaler
 
 def scaled_reads(kind: str):
@@ -198,8 +199,10 @@ def choose_fp16(region: values.Region | None) -> values.Choice | None:
 
 @rule
 def fp16_without_scaler(program: Program) -> Iterator[Report]:
+    yield from judge_training_steps(program)
     files = {program.script, *(program.script.owner(event.node) for event in program.of_kind(events.BACKWARD))}
-    if not program.of_kind(events.BACKWARD) or any(word in file.lower for word in MANAGERS for file in files):
+    words = [word for word in MANAGERS if word != "lightning" or may_scale(program) is not False]
+    if not program.of_kind(events.BACKWARD) or any(word in file.lower for word in words for file in files):
         return
     if not any(choose_fp16(event.region) for event in program.of_kind(events.FORWARD, events.LOSS)):
         return
@@ -211,6 +214,18 @@ def fp16_without_scaler(program: Program) -> Iterator[Report]:
             when = f", {choice.when}" if choice.when else ""
             yield Report(region.node, f"autocast to FP16{when}, and no loss scaler in the file: gradients below "
                          "6e-8 become 0")
+
+
+def judge_training_steps(program: Program) -> Iterator[Report]:
+    """Regions in FP16 by hand, in steps of a Lightning module that a trainer without a scaler takes."""
+    if may_scale(program) is not False or program.calls_that_make(values.SCALER):
+        return
+    steps = list_hooks(program, "training_step")
+    for event in program.of_kind(events.CONTEXT):
+        if event.function in steps and (choice := choose_fp16(event.subject.parts)) is not None:
+            when = f", {choice.when}" if choice.when else ""
+            yield Report(event.node, f"autocast to FP16{when} by hand, and the trainer's precision has no loss scaler: gradients "
+                         "below 6e-8 become 0")
 
 
 def list_backward_regions(program: Program) -> Iterator[tuple[Event, values.Region | None]]:

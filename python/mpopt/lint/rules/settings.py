@@ -172,12 +172,24 @@ def fsdp_conflict(program: Program) -> Iterator[Report]:
                          f"{NAMES[reduce]}")
         elif reduce == "f16":
             yield Report(event.node, "gradients are summed over the ranks in FP16: reduce_dtype=torch.float32")
-    if low_policy:
+    sharded = [event for event in program.calls_of("FullyShardedDataParallel") if event.callee.name == SHARDED]
+    if not sharded:
+        return
+    if low_policy or any(event.subject.dtype == "f16" for event in program.of_kind(events.CONTEXT)):
         for event in program.calls_of("GradScaler"):
-            if event.callee.name in ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler") \
-                    and "FullyShardedDataParallel" in program.text:
+            if event.callee.name in ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler") and event.result.parts is not False:
                 yield Report(event.node, "each rank of FSDP has a part of the gradients, and this scaler sees only "
                              "that: torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler")
+    # Without a strategy FSDP shards; a strategy that is not known may not.
+    if all("sharding_strategy" not in event.keywords and "**" not in event.keywords for event in sharded):
+        for event in program.of_kind(events.CLIP):
+            whose = event.subject.parts if event.subject.kind == values.PARAMETERS else None
+            if whose is not None and whose.has("sharded") and event.callee.kind != values.MODULE:
+                yield Report(event.node, "each rank clips by the norm of its own part of the gradients: the ranks' parts are "
+                             "scaled by different factors: the module's own clip_grad_norm_")
+
+
+SHARDED = "torch.distributed.fsdp.FullyShardedDataParallel"
 
 
 ARGUMENTS = re.compile(r"(TrainingArguments|Config)$")
@@ -222,53 +234,3 @@ def find_trained(program: Program) -> dict[int, list[Value]]:
             for origin in {id(value.origin) for value in [*event.arguments, *event.keywords.values()]}:
                 trained.setdefault(origin, []).append(model)
     return trained
-
-
-@rule
-def lightning_conflict(program: Program) -> Iterator[Report]:
-    mixed = False
-    for event in program.calls_of("Trainer"):
-        if event.callee.name != "lightning.pytorch.Trainer":
-            continue
-        precision = str(event.keywords.get("precision", values.NOTHING).constant)
-        mixed = mixed or precision in ("16-mixed", "bf16-mixed", "16", "bf16")
-        if precision in ("16-mixed", "16") and event.keywords.get("accelerator", values.NOTHING).constant == "cpu":
-            yield Report(event.node, "precision 16-mixed is for GPUs: on the CPU it is bf16-mixed")
-        plugins = event.keywords.get("plugins")
-        if precision != "None" and plugins is not None and has_precision_plugin(plugins):
-            yield Report(event.node, "both precision and a precision plugin are given: Lightning refuses that")
-    if not mixed:
-        return
-    for event in program.calls_of("GradScaler"):
-        name = event.callee.name
-        own = name.endswith("amp.GradScaler") and name.startswith("torch.") and event.result.parts is not False
-        if own:
-            yield Report(event.node, "the trainer's mixed precision has a loss scaler already, which does not know "
-                         "of this one")
-
-
-def has_precision_plugin(value: Value) -> bool:
-    told = value.parts if value.kind == values.SEQUENCE else [value]
-    return any(re.search(r"(MixedPrecision|HalfPrecision|Precision)(Plugin)?$", part.name) for part in told)
-
-
-@rule
-def accelerate_bypassed(program: Program) -> Iterator[Report]:
-    managed = program.of_kind(events.MANAGED_BACKWARD)
-    made = [event for event in program.calls_that_make(values.MANAGER) if event.result.name == "accelerate.Accelerator"]
-    if not made:
-        return
-    precision = made[0].keywords.get("mixed_precision")
-    unscaled = precision is not None and precision.constant in ("no", "bf16")
-    name = next((path for path, _, value, _ in program.assignments if value is made[0].result), "accelerator")
-    if not managed and re.search(r"\.prepare\(", program.text):
-        for event in program.of_kind(events.BACKWARD):
-            if event.scaler is None and not event.subject.has("scaled"):
-                yield Report(event.node, f"backward() passes by {name}, which scales the loss and divides it by the "
-                             f"passes of a step: {name}.backward(loss)",
-                             fixes.managed_backward(program.script, event.node, name))
-    if managed and not unscaled and not re.search(r"\.unscale_gradients\(", program.text):
-        for event in program.of_kind(events.CLIP):
-            if event.callee.kind == values.UNKNOWN:
-                yield Report(event.node, f"the gradients that are clipped carry the loss scale under FP16: "
-                             f"{name}.clip_grad_norm_", fixes.managed_clip(program.script, event.node, name))

@@ -34,3 +34,57 @@ for x, y in loader:
     accelerator.backward(criterion(model(x), y))
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
+# case: an optimizer that is not prepared
+import torch
+from accelerate import Accelerator
+accelerator = Accelerator(mixed_precision="fp16")
+model = Net()
+optimizer = torch.optim.AdamW(model.parameters())
+model, loader = accelerator.prepare(model, loader)
+for x, y in loader:
+    accelerator.backward(criterion(model(x), y))
+    optimizer.step()  # finds warning
+    optimizer.zero_grad()
+# case: prepared
+import torch
+from accelerate import Accelerator
+accelerator = Accelerator(mixed_precision="fp16")
+model = Net()
+optimizer = torch.optim.AdamW(model.parameters())
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+for x, y in loader:
+    accelerator.backward(criterion(model(x), y))
+    optimizer.step()
+    optimizer.zero_grad()
+# case: scaled twice
+import torch
+from accelerate import Accelerator
+accelerator = Accelerator(mixed_precision="fp16")
+scaler = torch.amp.GradScaler("cuda")
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+for x, y in loader:
+    loss = criterion(model(x), y)
+    accelerator.backward(scaler.scale(loss))  # finds warning
+    optimizer.step()
+# case: divided twice
+from accelerate import Accelerator
+def train(args, model, optimizer, loader):
+    accelerator = Accelerator(gradient_accumulation_steps=args.passes)
+    model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+    for x, y in loader:
+        with accelerator.accumulate(model):
+            loss = criterion(model(x), y)
+            loss = loss / args.passes
+            accelerator.backward(loss)  # finds warning
+            optimizer.step()
+# case: divided to be shown
+from accelerate import Accelerator
+def train(args, model, optimizer, loader):
+    accelerator = Accelerator(gradient_accumulation_steps=args.passes)
+    model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+    for x, y in loader:
+        with accelerator.accumulate(model):
+            loss = criterion(model(x), y)
+            train_loss += loss.item() / args.passes
+            accelerator.backward(loss)
+            optimizer.step()

@@ -99,3 +99,19 @@ for x in loader:
         if l:
             y = model(x)
     y.mean().backward()
+# case: by hand in a Lightning module
+import lightning as L
+import torch
+class Module(L.LightningModule):
+    def training_step(self, batch, index):
+        with torch.autocast("cuda", dtype=torch.float16):  # finds warning
+            return self.loss(batch)
+trainer = L.Trainer(max_epochs=3)
+# case: by hand, and the trainer may scale
+import lightning as L
+import torch
+class Module(L.LightningModule):
+    def training_step(self, batch, index):
+        with torch.autocast("cuda", dtype=torch.float16):
+            return self.loss(batch)
+trainer = L.Trainer(precision=args.precision)

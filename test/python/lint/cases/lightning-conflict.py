@@ -14,3 +14,8 @@ scaler = torch.amp.GradScaler("cuda")  # finds warning
 import lightning as L
 trainer = L.Trainer(precision="bf16-mixed", accelerator="cpu", plugins=[])
 other = L.Trainer(precision="16-mixed", accelerator="gpu")
+# case: by Fabric's precision
+import torch
+from lightning.fabric import Fabric
+fabric = Fabric(precision="16-mixed")
+scaler = torch.amp.GradScaler("cuda")  # finds warning

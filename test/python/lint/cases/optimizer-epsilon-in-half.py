@@ -16,3 +16,24 @@ import torch
 first = torch.nn.Linear(4, 4).bfloat16()
 second = torch.nn.Linear(4, 4).half()
 optimizers = [torch.optim.Adam(first.parameters()), torch.optim.SGD(second.parameters(), lr=0.1)]
+# case: Lightning's 16-true
+import lightning as L
+import torch
+class Module(L.LightningModule):
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), lr=1e-3)  # finds error
+L.Trainer(precision="16-true").fit(Module())
+# case: Lightning's 16-true and another eps, 16-mixed
+import lightning as L
+import torch
+class Module(L.LightningModule):
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), lr=1e-3, eps=1e-4)
+L.Trainer(precision="16-true").fit(Module())
+# case: mixed precision keeps FP32 weights
+import lightning as L
+import torch
+class Module(L.LightningModule):
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), lr=1e-3)
+L.Trainer(precision="16-mixed").fit(Module())

@@ -260,3 +260,15 @@ second.half()  # finds error
 kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
 one = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[args.kind](first.parameters(), lr=0.1)
 other = getattr(torch.optim, args.kind)(second.parameters(), lr=0.1)
+# case: Lightning's true precisions
+import lightning as L
+trainer = L.Trainer(precision="16-true")  # finds error
+trainer.fit(module)
+other = L.Trainer(precision="bf16-true")  # finds warning
+other.fit(module)
+# case: Lightning's true precision, where nothing is trained, and mixed precision
+import lightning as L
+trainer = L.Trainer(precision="16-true")
+trainer.test(module)
+other = L.Trainer(precision="16-mixed")
+other.fit(module)
