@@ -240,4 +240,31 @@ def EngineBypassed : SettingRule<"MP770", "engine-bypassed"> {
   }];
 }
 
+def ConfiguredInHalf : SettingRule<"MP771", "configured-in-half"> {
+  let severity = "warning";
+  let summary = "a configuration keeps weights, or sums of gradients, in 16 bits";
+  let what = [{
+    DeepSpeed: `fp16_master_weights_and_grads`, or `data_types.grad_accum_dtype` in 16
+    bits where a step has several passes. torchtitan: `training.dtype` or
+    `mixed_precision_reduce` in 16 bits. torchtune: `dtype` of a full training in 16
+    bits. Lightning's `trainer.precision` of `16-true` or `bf16-true`, and `pure_bf16`.
+    In JSON, TOML and YAML files, and dictionaries of scripts. Trainings of adapters are
+    left out, and optimizers that round at random.
+  }];
+  let why = [{
+    An update below 2^-12 of its weight in FP16, or 2^-9 in BF16, is lost; so is what a
+    pass adds to a sum of gradients.
+  }];
+  let example = [{
+    ```toml
+    [training]
+    dtype = "bfloat16"
+    ```
+  }];
+  let instead = [{
+    FP32 there, and 16 bits for the forward pass: `mixed_precision_param = "bfloat16"`,
+    `bf16-mixed`, DeepSpeed's `bf16`.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_SOURCESETTINGS_TD

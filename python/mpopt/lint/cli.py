@@ -10,7 +10,7 @@ import os
 from mpopt import _console, _input_files, _output_files
 from mpopt._command import Error
 from mpopt._version import __version__
-from mpopt.lint import fixes, formats, linter, notebook, project, source, table
+from mpopt.lint import configuration, fixes, formats, linter, notebook, project, source, table
 
 SEVERITIES = ("note", "warning", "error")
 # Files of a folder that name none of these are no training scripts, and not parsed.
@@ -29,7 +29,7 @@ def make_parser() -> argparse.ArgumentParser:
                              "never run.", epilog="exit status: 0 nothing at or above --fail-on; 1 findings; 2 an error. "
                              "A comment `# noqa: MP701` silences a line.")
     parser.add_argument("paths", nargs="*", metavar="FILE|FOLDER", help="scripts; - is standard input. Of a folder: "
-                        "every .py and .ipynb file that names torch or a library on top of it")
+                        "every .py and .ipynb file that names torch or a library on top of it, and configurations that are known")
     parser.add_argument("--select", action="append", default=[], metavar="LIST", help="only these rules: ids, prefixes "
                         "(MP72) or names")
     parser.add_argument("--ignore", action="append", default=[], metavar="LIST", help="not these rules")
@@ -66,14 +66,17 @@ def list_files(paths: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
     files, errors = {}, []
     for path in paths:
         if path != "-" and os.path.isdir(path):
+            root = path
+
             def fail(error):
                 errors.append((error.filename, f"cannot be read: {error.strerror}"))
 
-            for folder, folders, names in os.walk(path, onerror=fail):
+            for folder, folders, names in os.walk(root, onerror=fail):
                 folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS and name[0] != ".")
                 for name in sorted(names):
-                    if name.endswith((".py", notebook.SUFFIX)) and is_about_training(os.path.join(folder, name)):
-                        files[os.path.join(folder, name)] = None
+                    path = os.path.join(folder, name)
+                    if name.endswith((".py", notebook.SUFFIX)) and is_about_training(path) or is_configuration(path):
+                        files[path] = None
         else:
             files[path] = None
     return list(files), errors
@@ -89,6 +92,17 @@ def is_about_training(path: str) -> bool:
     except Error:
         return True
     return any(word in data for word in WORDS)
+
+
+def is_configuration(path: str) -> bool:
+    """Whether a file of a folder is a configuration of a training that is known. Others are passed over."""
+    if not configuration.is_one(path) or not os.path.isfile(path) or os.path.getsize(path) > configuration.LARGEST:
+        return False
+    try:
+        configuration.parse(source.read(path), path)
+    except (source.SourceError, configuration.ConfigurationError):
+        return False
+    return True
 
 
 # --- Linting ---
@@ -109,7 +123,7 @@ def lint_file(path: str, selected: set[str], fix: str, roots: tuple[str, ...] = 
     judged by themselves."""
     try:
         text = source.read(path)
-        fix = "" if path.endswith(notebook.SUFFIX) else fix
+        fix = "" if path.endswith(notebook.SUFFIX) or configuration.is_one(path) else fix
         fixed = linter.fix_text(text, path, selected)[0] if fix else text
         found = linter.lint_text(fixed if fix == "fix" else text, path, selected, None if fix else project.load(roots))
     except source.SourceError as error:

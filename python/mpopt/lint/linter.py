@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from mpopt.lint import fixes, notebook, rules, source, table
+from mpopt.lint import configuration, fixes, notebook, rules, source, table
 from mpopt.lint.findings import Finding, is_silenced
 from mpopt.lint.interpreter import Interpreter
 from mpopt.lint.project import Project
@@ -25,7 +25,10 @@ def lint_text(text: str, path: str = "<text>", selected: set[str] | None = None,
 def lint_here(text: str, path: str, selected: set[str] | None, project: Project | None = None) -> list[Finding]:
     """The same in this thread, whose stack has to be deep enough."""
     book = source.read_notebook(text) if path.endswith(notebook.SUFFIX) else None
-    script = source.parse(text) if book is None else source.parse_notebook(book)
+    if configuration.is_one(path):
+        script = source.parse_configuration(text, path)
+    else:
+        script = source.parse(text) if book is None else source.parse_notebook(book)
     script.path = path
     program = Interpreter(script, project).interpret()
     records = table.load()

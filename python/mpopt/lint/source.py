@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable
 
 from mpopt import _input_files
-from mpopt.lint import notebook
+from mpopt.lint import configuration, notebook
 from mpopt.lint.script import Script
 
 LARGEST = 8 << 20
@@ -37,14 +37,14 @@ class SourceError(Exception):
     """The text is one line, without the file's name."""
 
 
-# Configurations may be valid Python, of which nothing would be found.
-NO_SCRIPTS = (".toml", ".yaml", ".yml", ".json", ".ini", ".cfg", ".md", ".txt", ".sh")
+# These may be valid Python, of which nothing would be found.
+NO_SCRIPTS = (".ini", ".cfg", ".md", ".txt", ".sh")
 
 
 def read(path: str) -> str:
     """The text of a script; `-` is standard input."""
     if path.lower().endswith(NO_SCRIPTS):
-        raise SourceError("is neither a Python script nor a notebook, and not read")
+        raise SourceError("is no Python script, notebook or configuration, and not read")
     try:
         return decode(_input_files.read(path, LARGEST))
     except _input_files.Unreadable as error:
@@ -76,6 +76,13 @@ def parse(text: str) -> Script:
     if is_too_deep(script):
         raise SourceError(f"has a statement that nests deeper than {DEEPEST} levels")
     return script
+
+
+def parse_configuration(text: str, path: str) -> Script:
+    try:
+        return Script(text, configuration.parse(text, path))
+    except configuration.ConfigurationError as error:
+        raise SourceError(str(error)) from error
 
 
 def read_notebook(text: str) -> notebook.Notebook:

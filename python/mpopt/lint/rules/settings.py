@@ -193,11 +193,16 @@ SHARDED = "torch.distributed.fsdp.FullyShardedDataParallel"
 
 
 ARGUMENTS = re.compile(r"(TrainingArguments|Config)$")
+# Entries of the configurations that become arguments of a trainer.
+TRAINER_KEYS = {"output_dir", "learning_rate", "num_train_epochs", "num_epochs", "base_model", "model_name_or_path"}
 TRAINER_ARGUMENTS = re.compile(r"^(transformers\.\w*TrainingArguments|trl\.\w+Config|sentence_transformers\.\w*TrainingArguments)$")
 
 
 @rule
 def trainer_conflict(program: Program) -> Iterator[Report]:
+    for mapping in program.mappings:
+        if is_true(entry(mapping, "fp16")) and is_true(entry(mapping, "bf16")) and TRAINER_KEYS & set(mapping.parts):
+            yield Report(mapping.origin, "both fp16 and bf16 are set: one of them only")
     trained = find_trained(program)
     for event in program.calls_like(ARGUMENTS):
         if not TRAINER_ARGUMENTS.match(event.callee.name):
