@@ -9,6 +9,8 @@ from mpopt.lint import events, library, names, values
 from mpopt.lint.scopes import Class
 from mpopt.lint.values import NOTHING, Value
 
+# Functions that make a field of a dataclass.
+FIELD_MAKERS = {"dataclasses.field", "pydantic.Field", "attr.ib", "attrs.field"}
 # Built-in functions that hand on what they get.
 HANDING_ON = {"list", "tuple", "iter", "next", "reversed", "sorted", "cast"}
 
@@ -168,6 +170,8 @@ class Calls:
                 return NOTHING
         if path in ("len", "int", "float"):
             return values.NUMBER
+        if path == "open" and arguments:
+            return Value(name="builtins.open", parts=arguments[0].constant, origin=node)
         if path == "dict":
             return Value(values.MAPPING, parts={key: value for key, value in keywords.items() if key != "**"},
                          origin=node)
@@ -197,6 +201,8 @@ class Calls:
     def call_library(self, node, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         first = arguments[0] if arguments else keywords.get("input", NOTHING)
         last = name.rpartition(".")[2]
+        if (read := self.call_reader(name, arguments)) is not None:
+            return read
         if name in library.AUTOCASTS:
             return library.make_region(name, arguments, keywords, node)
         if name in library.NULL_CONTEXTS:
@@ -207,7 +213,15 @@ class Calls:
             return Value(values.MANAGER, name=name, origin=node, parts=keywords)
         if library.OPTIMIZERS.match(name):
             return library.make_optimizer(name, arguments, keywords, node)
+        if name == "click.option":
+            self.note_option(arguments, keywords)
+        if name == "click.Choice":
+            return first
+        if name in FIELD_MAKERS and "default" in keywords:
+            return keywords["default"]
         if name == "deepspeed.initialize":
+            if (read := self.read_configuration(keywords.get("config", NOTHING).constant)).kind == values.MAPPING:
+                keywords["config"] = read
             return self.make_engine(node, arguments, keywords)
         if name in library.WRAPPERS:
             return first.with_facts("sharded") if name.endswith("FullyShardedDataParallel") else first

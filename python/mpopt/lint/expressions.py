@@ -18,7 +18,7 @@ LONGEST_NAME = 300
 TENSOR_ATTRIBUTES = {"shape", "device", "ndim", "requires_grad", "is_cuda", "grad", "grad_fn", "layout", "is_leaf", "names",
                      "itemsize", "nbytes", "real", "imag"}
 # Paths by which scripts call the options that they were given.
-OPTIONS = re.compile(r"(^|[._])(args?|opts?|options?|flags|hparams|params|cfg|config)$", re.I)
+OPTIONS = re.compile(r"(^|[._])(args?|opts?|options?|flags|hparams|params|cfg|config)([._]|$)", re.I)
 # Attributes by which wrappers show the module that they wrap.
 WRAPPED = ("module", "_orig_mod")
 
@@ -87,6 +87,8 @@ class Expressions(Calls):
             if base.parts.find_method(attribute):
                 return Value(values.METHOD, attribute, parts=base, path=path)
             return Value(path=path)
+        if base.kind == values.MAPPING and base.has("configuration"):
+            return self.find_entry(base, attribute, path)
         if base.kind == values.TENSOR:
             if attribute in ("data", "T", "mT", "logits", "sample", "last_hidden_state"):
                 return base

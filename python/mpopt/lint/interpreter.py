@@ -18,6 +18,7 @@ from mpopt.lint import events, library, values
 from mpopt.lint.events import Block, Event
 from mpopt.lint.expressions import Expressions
 from mpopt.lint.methods import Methods
+from mpopt.lint.options import Options
 from mpopt.lint.project import Project, Reference
 from mpopt.lint.scopes import Class, Function, Scope
 from mpopt.lint.script import Script
@@ -165,9 +166,9 @@ class Frame:
     yields: list[list] = dataclasses.field(default_factory=list)
 
 
-class Interpreter(Expressions, Methods, Statements):
+class Interpreter(Expressions, Methods, Options, Statements):
     """See the head of this file; its parts are in expressions.py (with calls.py),
-    methods.py and statements.py."""
+    methods.py, options.py and statements.py."""
 
     def __init__(self, script: Script, project: Project | None = None):
         self.program = Program(script)
@@ -183,6 +184,8 @@ class Interpreter(Expressions, Methods, Statements):
         self.no_grad = False
         # By name: the dtypes that an option of the script names.
         self.options: dict[str, Value] = {}
+        # By path: the configurations of the project that the script reads.
+        self.configurations: dict[str, Value] = {}
         # By the identity of a region: the loops around the place where it was entered last.
         self.entered: dict[int, tuple[ast.AST, ...]] = {}
         # By the identity of a tensor: where it was summed in the 16 bits of a region, outside of it.
@@ -337,6 +340,8 @@ class Interpreter(Expressions, Methods, Statements):
     def bind(self, function: Function, arguments: list[Value], keywords: dict[str, Value], is_called: bool) -> None:
         syntax = function.node.args
         count = len(syntax.posonlyargs) + len(syntax.args)
+        if function.configuration is not None and not arguments:
+            arguments = [function.configuration]
         self.steps += len(function.parameters)
         for index, (parameter, default) in enumerate(function.parameters):
             name = parameter.arg
@@ -346,8 +351,9 @@ class Interpreter(Expressions, Methods, Statements):
             if value is None and default is not None and self.active.count(function) == 1:
                 value = self.default(function, default, is_called)
             if value is None or value.kind == values.UNKNOWN and not value.facts and not value.path and not value.name:
+                is_option = "click" in function.decorator_words and name in self.options
                 # Known by its name, and another object than what other functions call so.
-                value = Value(path=name, origin=parameter)
+                value = self.options[name] if is_option else Value(path=name, origin=parameter)
             self.scope.put(name, value)
         for star in (syntax.vararg, syntax.kwarg):
             if star is not None:

@@ -7,7 +7,6 @@ import ast
 import functools
 
 from mpopt.lint import events, library, names, values
-from mpopt.lint.names import DTYPE_WORDS
 from mpopt.lint.values import NOTHING, Value
 
 CASTS = {"half": "f16", "bfloat16": "bf16", "float": "f32", "double": "f64"}
@@ -216,17 +215,6 @@ class Methods:
         if method in ("mean", "sum", "softmax", "sigmoid", "pow", "square", "norm", "exp") and not is_library:
             return Value(facts=base.facts & {"forward"})
         return NOTHING
-
-    def note_option(self, arguments, keywords) -> None:
-        """An option of the script that names a dtype: its choices, or its default."""
-        flags = [value.constant for value in arguments if isinstance(value.constant, str)]
-        given = keywords.get("choices", keywords.get("default", NOTHING))
-        named = [part.constant for part in (given.parts if given.kind == values.SEQUENCE else [given])]
-        dtypes = [(name, DTYPE_WORDS[name]) for name in named if isinstance(name, str) and name in DTYPE_WORDS]
-        if flags and dtypes:
-            name = max(flags, key=len).lstrip("-").replace("-", "_")
-            choices = tuple(values.Choice(dtype, f"if {name} is {word!r}") for word, dtype in dtypes)
-            self.options[name] = Value(values.DTYPE, parts=choices)
 
     def is_guessed_scaler(self, base: Value, method: str, arguments) -> bool:
         if base.kind not in (values.UNKNOWN, values.INSTANCE):

@@ -68,6 +68,14 @@ class Project:
                 return path
         return None
 
+    def find_file(self, name: str, importer: str) -> str | None:
+        """A file of the project that a script names, from its own folder, as a script's, and those around it."""
+        for folder in self.list_folders(os.path.dirname(os.path.abspath(importer))):
+            path = os.path.normpath(os.path.join(folder, name))
+            if any(path.startswith(root + os.sep) for root in self.roots) and os.path.isfile(path):
+                return path
+        return None
+
     def find_member(self, module: Reference, name: str) -> Reference:
         """A submodule, or a name of the module."""
         if os.path.basename(module.path) == "__init__.py":

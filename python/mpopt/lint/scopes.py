@@ -32,6 +32,8 @@ class Function:
     regions: tuple[Region, ...] = ()
     decorators: tuple[str, ...] = ()
     called: bool = False
+    # The configuration that a decorator hands over.
+    configuration: Value | None = None
 
     @property
     def name(self) -> str:
@@ -39,6 +41,10 @@ class Function:
 
     def decorators_have(self, *words: str) -> bool:
         return any(word in decorator for decorator in self.decorators for word in words)
+
+    @functools.cached_property
+    def decorator_words(self) -> frozenset[str]:
+        return frozenset(word for decorator in self.decorators for word in decorator.split("."))
 
     @functools.cached_property
     def parameters(self) -> list[tuple[ast.arg, ast.expr | None]]:

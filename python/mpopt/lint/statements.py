@@ -320,6 +320,8 @@ class Statements:
             if value.kind == values.REGION and not value.parts.null:
                 regions.append(value.parts)
                 self.record(events.CONTEXT, shown, subject=value)
+            if value.name == "hydra.main" and (found := self.find_hydra(value)).kind == values.MAPPING:
+                function.configuration = found
             decorators.append(value.name or value.path or names.dotted(decorator))
         function.regions, function.decorators = tuple(regions), tuple(decorators)
         for _, default in function.parameters:
@@ -336,6 +338,8 @@ class Statements:
         bases = [base.value if isinstance(base, ast.Starred) else base for base in node.bases]
         made = Class(node, tuple(map(self.evaluate, bases)))
         self.program.classes.append(made)
+        decorators = [names.dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
+                      for decorator in node.decorator_list]
         outer = self.owner, self.owner_scope, self.scope
         self.owner, self.scope = made, type(self.scope)(self.scope)
         self.owner_scope = self.scope
@@ -344,6 +348,7 @@ class Statements:
             for path, value in self.scope.variables.items():
                 if value.kind != values.FUNCTION:
                     made.attributes.setdefault(path, value)
+            self.note_fields(made, decorators)
         finally:
             inner = self.scope
             self.owner, self.owner_scope, self.scope = outer

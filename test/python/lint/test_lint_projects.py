@@ -110,3 +110,48 @@ def test_changes_of_other_files_are_none(tmp_path):
     found = linter.lint_text(TRAIN, path, project=project.load((str(tmp_path),)))
     assert [finding for finding in found if finding.file != path]
     assert all(finding.change is None for finding in found if finding.file != path)
+
+
+HYDRA = """\
+import hydra
+import torch
+@hydra.main(version_base=None, config_path="conf", config_name="config")
+def main(cfg):
+    model = torch.nn.Linear(4, 4)
+    model.to(getattr(torch, cfg.model.dtype))
+    optimizer = torch.optim.AdamW(model.parameters())
+main()
+"""
+OMEGA = """\
+import torch
+import yaml
+from omegaconf import OmegaConf
+with open("conf/config.yaml") as file:
+    cfg = %s
+model = torch.nn.Linear(4, 4)
+model.to(getattr(torch, cfg%s))
+optimizer = torch.optim.AdamW(model.parameters())
+"""
+
+
+@pytest.mark.parametrize("text, line", [
+    (HYDRA, 6), (OMEGA % ("OmegaConf.load('conf/config.yaml')", ".model.dtype"), 7),
+    (OMEGA % ("yaml.safe_load(file)", "['model']['dtype']"), 7)])
+def test_configurations_choose_dtypes(text, line, tmp_path):
+    conf = "low: %s\nmodel:\n  dtype: ${low}\n"
+    write(tmp_path, {"train.py": text, "conf/config.yaml": conf % "bfloat16"})
+    assert (f"{tmp_path}/train.py", line, "MP701") in find(tmp_path)
+    write(tmp_path, {"conf/config.yaml": conf % "float32"})
+    assert find(tmp_path) == set()
+    # Of a file by itself nothing else is read.
+    write(tmp_path, {"conf/config.yaml": conf % "bfloat16"})
+    assert find(tmp_path / "train.py") == set()
+
+
+def test_a_configuration_of_deepspeed_is_that_of_its_engine(tmp_path):
+    text = ("import deepspeed\nengine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nfor x in data:\n"
+            "    loss = engine(x)\n    loss.backward()\n    engine.step()\n")
+    write(tmp_path, {"train.py": text, "ds.json": '{"fp16": {"enabled": true}, "train_batch_size": 8}'})
+    assert find(tmp_path) == {(f"{tmp_path}/train.py", 5, "MP770")}
+    write(tmp_path, {"ds.json": '{"bf16": {"enabled": true}, "train_batch_size": 8}'})
+    assert find(tmp_path) == set()

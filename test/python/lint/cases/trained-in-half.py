@@ -272,3 +272,52 @@ trainer = L.Trainer(precision="16-true")
 trainer.test(module)
 other = L.Trainer(precision="16-mixed")
 other.fit(module)
+# case: the field of a dataclass
+import torch
+from nets import Net
+from dataclasses import dataclass, field
+from typing import Literal
+@dataclass
+class Options:
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    kept: str = field(default="float16")
+    third: torch.dtype = torch.bfloat16
+def main(args: Options):
+    model = Net()
+    model.to(getattr(torch, args.dtype))  # finds warning
+    other = Net().to(dtype=getattr(torch, args.kept))  # finds error
+    last = Net().to(Options().third)  # finds warning
+    torch.optim.AdamW(model.parameters())
+    torch.optim.AdamW(other.parameters())
+    torch.optim.AdamW(last.parameters())
+# case: fields that name FP32, and fields of no dataclass
+import torch
+from nets import Net
+from dataclasses import dataclass
+@dataclass
+class Options:
+    dtype: str = "float32"
+class Other:
+    kind: str = "float16"
+def main(args):
+    model = Net()
+    model.to(getattr(torch, args.dtype))
+    other = Net().to(getattr(torch, args.kind))
+    torch.optim.AdamW(model.parameters())
+    torch.optim.AdamW(other.parameters())
+# case: options of click
+import click
+import torch
+from nets import Net
+@click.command()
+@click.option("--dtype", type=click.Choice(["float16", "float32"]), default="float32")
+def main(dtype):
+    model = Net().to(getattr(torch, dtype))  # finds error
+    torch.optim.AdamW(model.parameters())
+# case: OmegaConf
+import torch
+from nets import Net
+from omegaconf import OmegaConf
+cfg = OmegaConf.create({"model": {"dtype": "bfloat16"}})
+model = Net().to(getattr(torch, cfg.model.dtype))  # finds warning
+torch.optim.AdamW(model.parameters())
