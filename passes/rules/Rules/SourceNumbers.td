@@ -257,4 +257,52 @@ def AccumulatorInHalf : NumberRule<"MP751", "accumulator-in-half"> {
   }];
 }
 
+def ScaleDividedInHalf : NumberRule<"MP753", "scale-divided-in-half"> {
+  let severity = "warning";
+  let summary = "a loss scale by hand is taken off in FP16";
+  let what = [{
+    The gradient of a parameter that the file casts to FP16 is divided by a scale, by its
+    name or as a number of at least 256, without a cast to FP32 before.
+  }];
+  let why = [{
+    The quotient is stored in FP16: what the scale had lifted over 6e-8 is below it again,
+    and 0.
+  }];
+  let example = [{
+    ```python
+    model.half()
+    (loss * scale).backward()
+    for p in model.parameters():
+        p.grad /= scale
+    ```
+  }];
+  let instead = [{
+    Weights in FP32 under autocast, and `torch.amp.GradScaler`. By hand: copies of the
+    weights in FP32, whose gradients are `p.grad.float() / scale`.
+  }];
+}
+
+def MaskMissingInDivisor : NumberRule<"MP754", "mask-missing-in-divisor"> {
+  let severity = "warning";
+  let dtypes = ["f16", "bf16"];
+  let summary = "a masked loss is divided by the number of all tokens";
+  let what = [{
+    A cross-entropy with `reduction="none"` is multiplied with a mask, and its mean is
+    taken, or its sum is divided by the size of a tensor that is none of the mask.
+  }];
+  let why = [{
+    A batch with one token in ten that counts has a loss, and gradients, of a tenth: they
+    are nearer to what FP16 flushes, and the learning rate depends on the padding.
+  }];
+  let example = [{
+    ```python
+    loss = F.cross_entropy(logits, y, reduction="none")
+    loss = (loss * mask).mean()
+    ```
+  }];
+  let instead = [{
+    `(loss * mask).sum() / mask.sum().clamp(min=1)`.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_SOURCENUMBERS_TD

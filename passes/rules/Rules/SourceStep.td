@@ -449,4 +449,53 @@ def UnscaledGradientPenalty
   }];
 }
 
+def ScaleGrowsTooOften
+    : StepRule<"MP739", "scale-grows-too-often", "scaler"> {
+  let severity = "warning";
+  let summary = "the loss scale doubles after less than 100 steps";
+  let what = [{
+    `GradScaler(growth_interval=...)`, Accelerate's `GradScalerKwargs` or DeepSpeed's
+    `loss_scale_window` with less than 100.
+  }];
+  let why = [{
+    The scale grows until a gradient is Inf, and the step that finds out is skipped. With
+    an interval of 10 that is every eleventh step; with the default of 2000 it is one in
+    2001.
+  }];
+  let example = [{
+    ```python
+    scaler = torch.amp.GradScaler("cuda", growth_interval=10)
+    ```
+  }];
+  let instead = [{
+    The default of 2000; a few hundred where a training has only some thousand steps.
+  }];
+}
+
+def StepSkippedOnNan : StepRule<"MP752", "step-skipped-on-nan", "step"> {
+  let severity = "warning";
+  let summary = "a step whose loss is NaN is left out in silence";
+  let what = [{
+    `if torch.isnan(loss): continue`, `math.isfinite(loss)` around the backward pass, or
+    the same as a `return`, in a loop or a method that trains, without a message, a count
+    or an error.
+  }];
+  let why = [{
+    What made the NaN (weights, statistics of a normalisation, a batch) is still there,
+    and a run that leaves out every step looks as one that trains. With several processes
+    the others wait in their all-reduce.
+  }];
+  let example = [{
+    ```python
+    if torch.isnan(loss):
+        continue
+    loss.backward()
+    ```
+  }];
+  let instead = [{
+    Raise an error with the batch, or count the steps and end the run where they are many.
+    An overflow under FP16 is the scaler's business: `scaler.step` skips it.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_SOURCESTEP_TD

@@ -119,7 +119,8 @@ class Calls:
             return NOTHING
         if callee.name.startswith("torch.nn.") and callee.name.endswith("Loss"):
             self.record(events.LOSS, node, subject=callee, callee=callee, arguments=tuple(arguments), keywords=keywords)
-            return Value(values.TENSOR, facts=frozenset(["loss"] + ["mean"] * (not callee.has("not-mean"))),
+            kept = ["mean"] * (not callee.has("not-mean")) + ["unreduced"] * callee.has("unreduced")
+            return Value(values.TENSOR, facts=frozenset(["loss", *kept]),
                          dtype=self.loss_dtype(arguments), origin=node)
         op = callee.name.rpartition(".")[2].lower() if callee.name.startswith("torch.nn.") else ""
         self.record(events.FORWARD, node, subject=callee, callee=callee, arguments=tuple(arguments))
@@ -252,6 +253,8 @@ class Calls:
                         keywords=keywords)
             kept = keywords.get("reduction")
             facts = ["loss"] + ["mean"] * (kept is None or kept.constant == "mean")
+            if kept is not None and kept.constant == "none" and last in library.TOKEN_LOSSES:
+                facts.append("unreduced")
             return Value(values.TENSOR, facts=frozenset(facts), dtype=self.loss_dtype(arguments), origin=node)
         if library.FACTORIES.match(name):
             dtype = values.as_dtype(keywords.get("dtype", NOTHING)).dtype or (first.dtype if last.endswith("_like") else "")
@@ -303,6 +306,8 @@ class Calls:
         reduction = keywords.get("reduction")
         if name.endswith("Loss") and reduction is not None and reduction.constant != "mean":
             facts.add("not-mean")
+            if reduction.constant == "none" and name.rpartition(".")[2] in library.TOKEN_LOSSES:
+                facts.add("unreduced")
         dtype = library.dtype_keyword(keywords).dtype
         # What a Sequential ends with is what it gives.
         if name == "torch.nn.Sequential" and arguments and arguments[-1].kind == values.MODULE:
@@ -323,9 +328,9 @@ class Calls:
             facts -= {"grad"}
         facts |= {op} & library.PROBABILITIES
         if op in ("view", "reshape", "squeeze", "unsqueeze", "float", "flatten", "clone", "contiguous"):
-            facts |= tensor.facts & (library.PROBABILITIES | {"squares", "sum", "guarded"})
+            facts |= tensor.facts & (library.PROBABILITIES | {"squares", "sum", "guarded", "unreduced", "masked"})
         if op in ("sum", "norm"):
-            facts |= {"sum"}
+            facts |= {"sum"} | tensor.facts & {"masked"}
         if op == "sum":
             facts -= {"mean"}
         if op in ("div", "div_", "mul", "mul_", "true_divide"):

@@ -178,6 +178,8 @@ class Expressions(Calls):
         # A product is one with a weight, or with one over the number of passes.
         if operation.has(ast.Div) and tensor is left or operation.has(ast.Mult):
             facts |= {"divided"}
+        if operation.has(ast.Mult) and tensor.has("unreduced") and self.is_mask(node):
+            facts |= {"masked"}
         low = self.low_region()
         if operation.has(ast.MatMult) and not operation.assigns and low:
             return Value(values.TENSOR, dtype=low, facts=facts, origin=node)
@@ -196,6 +198,11 @@ class Expressions(Calls):
         region = next((value.parts for value in (tensor, other) if value.has("forward")
                        and isinstance(value.parts, values.Region)), None)
         return Value(values.TENSOR, dtype=dtype, facts=frozenset(facts), parts=region, origin=node)
+
+    def is_mask(self, node: ast.BinOp | ast.AugAssign) -> bool:
+        """Whether a factor is a mask by its name."""
+        factors = [node.value] if isinstance(node, ast.AugAssign) else [node.left, node.right]
+        return any("mask" in self.code(factor).lower() for factor in factors)
 
     def find_shape(self, node: ast.BinOp, is_left: bool, other: Value) -> set[str]:
         """True if an operation on a tensor squares it."""

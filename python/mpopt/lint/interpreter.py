@@ -93,6 +93,8 @@ class Program:
     # The paths through training steps, once a rule has asked for them.
     paths: list[tuple[Event, ...]] | None = None
     imports: list[ast.AST] = dataclasses.field(default_factory=list)
+    # Every `if`, with its place.
+    branches: list[tuple[ast.If, Event]] = dataclasses.field(default_factory=list)
     tries: list[tuple] = dataclasses.field(default_factory=list)
     try_bodies: dict[int, Block] = dataclasses.field(default_factory=dict)
     functions: list[Function] = dataclasses.field(default_factory=list)

@@ -53,6 +53,8 @@ LOSSES = re.compile(
     r"|binary_cross_entropy|binary_cross_entropy_with_logits|triplet_margin_loss|cosine_embedding_loss"
     r"|ctc_loss|gaussian_nll_loss|poisson_nll_loss|hinge_embedding_loss|margin_ranking_loss"
     r"|multi_margin_loss|multilabel_margin_loss|soft_margin_loss)$")
+# Those of classes, of which sequences have one a token.
+TOKEN_LOSSES = {"cross_entropy", "nll_loss", "CrossEntropyLoss", "NLLLoss"}
 # Names by which scripts call what the file does not show.
 LOSS_PATH = re.compile(r"(^|_)(loss(es)?|criterion|criteria|loss_?fn|loss_?func(tion)?)(_|$)", re.I)
 # Functions that make a criterion, and give no loss.

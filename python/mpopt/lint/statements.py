@@ -182,6 +182,7 @@ class Statements:
 
     def run_If(self, node: ast.If) -> None:
         test = self.evaluate(node.test)
+        self.program.branches.append((node, self.place(events.CALL, node)))
         sides, ends, outer = [], [], self.tests
         for outcome, suite in ((True, node.body), (False, node.orelse)):
             block = Block()

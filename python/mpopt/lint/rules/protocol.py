@@ -9,8 +9,10 @@ from mpopt.lint import events, fixes, values
 from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
+from mpopt.lint.rules.configurations import find_key
 from mpopt.lint.rules.paths import find_rare_update, is_used, judge_paths, takes_scaler
 from mpopt.lint.rules.scaler import choose_fp16
+from mpopt.lint.rules.settings import DEEPSPEED_KEYS, entry, is_true
 
 BACKWARDS = (events.BACKWARD, events.MANAGED_BACKWARD)
 
@@ -82,6 +84,33 @@ def scaler_made_in_loop(program: Program) -> Iterator[Report]:
             reported.add(id(event.node))
             yield Report(event.node, "a new scaler in each pass of the training loop: its scale never follows the "
                          "gradients, and each overflow is met anew")
+
+
+# By function: the position of the interval, of which each ends in a skipped step.
+INTERVALS = {"torch.amp.GradScaler": 4, "torch.cuda.amp.GradScaler": 3, "torch.cpu.amp.GradScaler": 3,
+             "torch.distributed.fsdp.ShardedGradScaler": 4, "accelerate.utils.GradScalerKwargs": 3,
+             "accelerate.GradScalerKwargs": 3}
+# A scale that doubles after n good steps ends in an overflow after each n: one percent of all steps.
+LEAST_INTERVAL = 100
+
+
+@rule
+def scale_grows_too_often(program: Program) -> Iterator[Report]:
+    for event in program.calls_of("GradScaler", "ShardedGradScaler", "GradScalerKwargs"):
+        if event.callee.name in INTERVALS:
+            given = event.argument(INTERVALS[event.callee.name], "growth_interval")
+            if event.result.parts is not False:
+                yield from judge_interval(event.node, given)
+    for mapping in program.mappings:
+        if len(DEEPSPEED_KEYS & set(mapping.parts)) >= 2 and is_true(entry(mapping, "fp16", "enabled")):
+            yield from judge_interval(find_key(mapping, "fp16", "loss_scale_window"), entry(mapping, "fp16", "loss_scale_window"))
+
+
+def judge_interval(node: ast.AST, given: values.Value | None) -> Iterator[Report]:
+    steps = given.constant if given is not None else None
+    if isinstance(steps, int) and not isinstance(steps, bool) and 0 < steps < LEAST_INTERVAL:
+        yield Report(node, f"the scale doubles after {steps} steps without Inf, until one has it: of {steps + 1} steps one is "
+                     "skipped")
 
 
 PATCHED = ("_unscale_grads_", "_check_inf_per_device", "_maybe_opt_step")

@@ -44,6 +44,7 @@ def gradients_cleared_before_step(program: Program) -> Iterator[Report]:
 
 @rule
 def gradients_never_cleared(program: Program) -> Iterator[Report]:
+    yield from judge_optimizers(program)
     if re.search(r"zero_grad|\.grad\s*=\s*None|grad\.(data\.)?zero_|grad\.fill_", program.text):
         return
     reported = set()
@@ -58,6 +59,35 @@ def gradients_never_cleared(program: Program) -> Iterator[Report]:
                     and any(event.subject.kind == values.OPTIMIZER for event in step):
                 reported.add(id(step[0].node))
                 yield Report(step[0].node, "no zero_grad() in the file: each step sees the sum of all gradients so far")
+
+
+def judge_optimizers(program: Program) -> Iterator[Report]:
+    """Optimizers that step in a loop of a file whose every zero_grad() is that of another one."""
+    cleared = program.of_kind(events.ZERO_GRAD)
+    if not cleared or any(event.subject.kind != values.OPTIMIZER for event in cleared) \
+            or program.of_kind(events.OPAQUE) or re.search(r"\.grad\s*=\s*None|grad\.(data\.)?zero_|grad\.fill_", program.text):
+        return
+    others = {event.subject.identity for event in cleared}
+    reported = set()
+    for event in program.of_kind(*STEPS):
+        backward = any(each.loops == event.loops for each in program.of_kind(events.BACKWARD))
+        if event.loops and backward and event.subject.kind == values.OPTIMIZER and event.subject.identity not in others \
+                and not event.arguments[event.kind == events.SCALER_STEP:] and id(event.node) not in reported \
+                and not (others & shared_identities(event.subject, cleared)):
+            reported.add(id(event.node))
+            yield Report(event.node, "zero_grad() of other optimizers only: each step of this one sees the sum of all gradients "
+                         "so far")
+
+
+def shared_identities(optimizer: values.Value, cleared: list[Event]) -> set:
+    """The optimizers whose zero_grad() may clear parameters of this one, too."""
+    def modules(value):
+        return {found.parts.identity if found.parts is not None else None
+                for found in values.find_all(value.parts.parameters, values.PARAMETERS)} or {None}
+
+    own = modules(optimizer)
+    return {event.subject.identity for event in cleared
+            if None in own or None in modules(event.subject) or own & modules(event.subject)}
 
 
 def find_accumulation(block: Block, loop: list[Event] | None = None) -> Iterator[tuple[Branch, list[Event], set[int]]]:

@@ -28,3 +28,27 @@ for x in loader:
     optimizer.step()
     for p in model.parameters():
         p.grad = None
+# case: of one optimizer only
+import torch
+import torch.nn.functional as F
+g, d = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+og, od = torch.optim.SGD(g.parameters(), lr=0.1), torch.optim.SGD(d.parameters(), lr=0.1)
+for x, y in loader:
+    og.zero_grad()
+    F.mse_loss(g(x), y).backward()
+    og.step()
+    F.mse_loss(d(x), y).backward()
+    od.step()  # finds error
+# case: of both, and of one that has all parameters
+import itertools
+import torch
+import torch.nn.functional as F
+g, d = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+og, od = torch.optim.SGD(g.parameters(), lr=0.1), torch.optim.SGD(d.parameters(), lr=0.1)
+whole = torch.optim.SGD(itertools.chain(g.parameters(), d.parameters()), lr=0.1)
+for x, y in loader:
+    whole.zero_grad()
+    F.mse_loss(g(x), y).backward()
+    og.step()
+    F.mse_loss(d(x), y).backward()
+    od.step()

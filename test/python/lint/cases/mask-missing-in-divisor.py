@@ -1,0 +1,19 @@
+# case: a mean and a size
+import torch.nn.functional as F
+from torch import nn
+loss = F.cross_entropy(logits, y, reduction="none")
+loss = (loss * loss_mask).mean()  # finds warning
+loss_fct = nn.CrossEntropyLoss(reduction="none")
+each = loss_fct(logits.view(-1, 8), y.view(-1)).view(y.size())
+total = (each * mask).sum() / y.numel()  # finds warning
+other = (each * mask.float()).sum() / (y.size(0) * y.size(1))  # finds warning
+# case: the mask in both
+import torch.nn.functional as F
+from torch import nn
+loss = F.cross_entropy(logits, y, reduction="none")
+a = (loss * loss_mask).sum() / loss_mask.sum()
+b = (loss * loss_mask).sum() / valid_tokens
+c = (loss * weights).mean()
+d = (F.mse_loss(x, y, reduction="none") * mask).mean()
+e = (F.cross_entropy(logits, y) * mask).mean()
+f = loss.mean()
