@@ -42,7 +42,8 @@ def CastInAutocast : SourceRule<"MP702", "cast-in-autocast", "casts"> {
   let summary = "a tensor is cast to 16 bits by hand inside an autocast region";
   let what = [{
     `.half()`, `.bfloat16()`, `.type(dtype)` or `.to(dtype)` of a tensor inside a
-    region that autocasts to 16 bits, or to another type than the cast names.
+    region that autocasts to 16 bits, or to another type than the cast names; or a module
+    in one 16-bit type in a region of the other.
   }];
   let why = [{
     Autocast casts what enters matrix products, and keeps softmax, norms and losses
@@ -274,6 +275,33 @@ def OneRegionAroundSteps
   }];
   let instead = [{
     A region in each pass, around the forward pass and the loss alone.
+  }];
+}
+
+def WeightsCachedWithoutGrad
+    : SourceRule<"MP717", "weights-cached-without-grad", "regions"> {
+  let severity = "error";
+  let summary = "a pass without gradients before the one that trains, in one region";
+  let what = [{
+    Two passes of one module in one autocast region: the first under `torch.no_grad()` or
+    `torch.inference_mode()`, a later one with gradients, and `backward()` behind it.
+  }];
+  let why = [{
+    A region keeps the casts of the weights until it ends. Those that were made without
+    gradients have none, and the pass that trains takes them from there: the weights get
+    no gradient.
+  }];
+  let example = [{
+    ```python
+    with torch.autocast("cuda"):
+        with torch.no_grad():
+            target = model(x)
+        loss = F.mse_loss(model(y), target)
+    loss.backward()
+    ```
+  }];
+  let instead = [{
+    A region for each pass, or `cache_enabled=False`.
   }];
 }
 

@@ -234,16 +234,19 @@ def SwallowedStepError : NumberRule<"MP750", "swallowed-step-error"> {
 def AccumulatorInHalf : NumberRule<"MP751", "accumulator-in-half"> {
   let severity = "warning";
   let dtypes = ["f16", "bf16"];
-  let summary = "a running sum of a loop is kept in 16 bits";
+  let summary = "a running sum or average is kept in 16 bits";
   let what = [{
     `+=` to a number or a tensor that the file makes as 0 in FP16 or BF16 outside of the
     loop or method that adds to it, as sums of metrics and losses and counts are; or to
     a 0 of Python of what is in 16 bits. Of tensors that are no single number, only in
-    loops that train.
+    loops that train. And averages (`lerp_`, `mul_` and `add_`, formulas, `AveragedModel`,
+    diffusers' `EMAModel`) in FP16 of which a step changes less than 2^-12, or 2^-9 in
+    BF16.
   }];
   let why = [{
     From 2048 times what is added on in FP16, and 256 times in BF16, a sum is what it
-    was: the mean over an epoch is too small by what its last batches would have added.
+    was: the mean over an epoch is too small by what its last batches would have added. An
+    average with a decay of 0.999 in BF16 stays what it was from the start.
   }];
   let example = [{
     ```python

@@ -141,6 +141,8 @@ class Calls:
             dtype = arguments[0].dtype
         if region is not None and (callee.name in library.PRODUCTS or callee.has("ends-low")):
             dtype = self.low_region()
+        if not self.regions:
+            facts.add("outside")
         return Value(values.TENSOR, dtype=dtype, facts=frozenset(facts), parts=region, origin=node)
 
     def region_of_forward(self):
@@ -158,6 +160,9 @@ class Calls:
             return arguments[0].replaced(facts=arguments[0].facts - {"squares"} | {"sum"}, origin=node)
         if path == "filter" and len(arguments) == 2:
             return arguments[1]
+        if path in ("zip", "enumerate") and arguments:
+            parts = [values.NUMBER] * (path == "enumerate") + [self.iterate(value) for value in arguments]
+            return values.sequence([values.sequence(parts[:values.MOST_ENTRIES])], node)
         if path in ("getattr", "setattr") and len(arguments) >= 2:
             name = arguments[1].constant
             if arguments[0].kind == values.NAME and isinstance(name, str):
@@ -322,7 +327,7 @@ class Calls:
 
     def tensor_op(self, node, op: str, tensor: Value, arguments, keywords) -> Value:
         """The result of an op of torch, as a function or as a method of `tensor`."""
-        facts = tensor.facts & {"loss", "mean", "grad", "divided", "forward", "mixed-low"}
+        facts = tensor.facts & {"loss", "mean", "grad", "divided", "forward", "mixed-low", "outside"}
         if tensor.has("grad") and op in GRAD_READERS:
             self.record(events.GRAD_READ, node, subject=tensor)
             facts -= {"grad"}

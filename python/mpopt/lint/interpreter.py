@@ -108,6 +108,11 @@ class Program:
         return "\n".join([self.script.text, *(script.text for script in self.others)])
 
     @functools.cached_property
+    def targets(self) -> dict[int, str]:
+        """The paths to which statements assign, by the expressions that they assign."""
+        return {id(getattr(statement, "value", None)): path for path, _, _, statement in self.assignments}
+
+    @functools.cached_property
     def casts(self) -> dict[object, list[Event]]:
         """The casts of each module, by its identity."""
         found: dict[object, list[Event]] = {}

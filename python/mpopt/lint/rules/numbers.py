@@ -221,38 +221,6 @@ def nan_replaced(program: Program) -> Iterator[Report]:
                 break
 
 
-# Adding to a number from this many times what is added on changes nothing: 2 to the digits of the type.
-LAST_ADDED = {"f16": 2 ** 11, "bf16": 2 ** 8}
-TRAINING = (events.BACKWARD, events.MANAGED_BACKWARD, events.STEP, events.SCALER_STEP, events.LOSS)
-
-
-@rule
-def accumulator_in_half(program: Program) -> Iterator[Report]:
-    training = {loop for event in program.of_kind(*TRAINING) for loop in event.loops}
-    reported = set()
-    for each in program.operations:
-        if not each.assigns or not each.has(ast.Add) or id(each.node) in reported:
-            continue
-        left, right = each.left, each.right
-        if left.kind == values.TENSOR and left.dtype in LOW and left.has("zero"):
-            is_meant = left.has("number") or bool(training.intersection(each.loops))
-            dtype = left.dtype if is_meant and is_made_before(left.origin, each) else ""
-        else:
-            # A number that a tensor is added to becomes such a tensor.
-            is_sum = left.constant == 0 and right.kind == values.TENSOR and bool(training.intersection(each.loops))
-            dtype = right.dtype if is_sum and right.dtype in LOW else ""
-        if dtype:
-            reported.add(id(each.node))
-            yield Report(each.node, f"a running sum in {NAMES[dtype]}: from {LAST_ADDED[dtype]} times what is added on it "
-                         "does not change any more: sum in FP32")
-
-
-def is_made_before(origin: ast.AST | None, each: Operation) -> bool:
-    """Whether a value is made outside of the loop, or of the function, in which it is added to."""
-    place = each.loops[-1] if each.loops else each.function
-    return origin is not None and place is not None and not place.lineno <= origin.lineno <= place.end_lineno
-
-
 BROAD = {"Exception", "BaseException", "builtins.Exception"}
 
 

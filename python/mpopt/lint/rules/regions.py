@@ -85,6 +85,32 @@ def one_region_around_steps(program: Program) -> Iterator[Report]:
                          f"those of the first step, and the updates of line {step.node.lineno} are not seen in it")
 
 
+@rule
+def weights_cached_without_grad(program: Program) -> Iterator[Report]:
+    if "clear_autocast_cache" in program.text:
+        return
+    first: dict[tuple, events.Event] = {}
+    reported = set()
+    for event in program.of_kind(events.FORWARD):
+        region = event.region
+        if region is None or not region.enabled or not region.caches or event.subject.kind != values.MODULE \
+                or region.dtype not in values.LOW or event.function is None and not event.loops:
+            continue
+        key = id(region), event.subject.identity, event.function
+        before = first.setdefault(key, event)
+        # A pass with gradients in front fills the cache with casts that have some.
+        if before.no_grad and not event.no_grad and before.node is not event.node and id(before.node) not in reported \
+                and is_followed(program, event):
+            reported.add(id(before.node))
+            yield Report(before.node, "a pass without gradients fills the region's cache with casts of the weights that have "
+                         f"none: the pass of line {event.node.lineno} in the same region trains nothing")
+
+
+def is_followed(program: Program, event: events.Event) -> bool:
+    return any(each.function is event.function and each.order > event.order
+               for each in program.of_kind(events.BACKWARD, events.MANAGED_BACKWARD))
+
+
 # Methods and functions that autocast runs in 16 bits, by their last name.
 PRODUCTS = library.AUTOCAST_LOW | {"conv1d", "conv2d", "conv3d"}
 

@@ -43,3 +43,50 @@ def mix(experts, x):
     for expert in experts:
         y += expert(x)
     return y
+# case: averages of weights
+import copy
+import torch
+model = torch.nn.Linear(4, 4)
+ema = copy.deepcopy(model).to(torch.bfloat16)
+for x, y in loader:
+    loss_of(model(x), y).backward()
+    optimizer.step()
+    for a, p in zip(ema.parameters(), model.parameters()):
+        a.data.mul_(0.999).add_(p.data, alpha=1 - 0.999)  # finds warning
+        a.lerp_(p.to(a.dtype), 0.001)  # finds warning
+# case: by a formula, and by PyTorch's and diffusers' classes
+import torch
+from diffusers.training_utils import EMAModel
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+average = torch.zeros(4, dtype=torch.bfloat16)
+x = torch.rand(4)
+for _, y in loader:
+    loss_of(model(x), y).backward()
+    average = 0.999 * average + 0.001 * x.to(torch.bfloat16)  # finds warning
+net = torch.nn.Linear(4, 4).to(torch.bfloat16)
+kept = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(0.999))  # finds warning
+other = EMAModel(net.parameters(), decay=0.9999)  # finds warning
+# case: in FP32, and with a share that BF16 holds
+import copy
+import torch
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+model = torch.nn.Linear(4, 4)
+ema = copy.deepcopy(model)
+low = copy.deepcopy(model).to(torch.bfloat16)
+average = torch.zeros(4, dtype=torch.bfloat16)
+for x, y in loader:
+    loss_of(model(x), y).backward()
+    for a, p in zip(ema.parameters(), model.parameters()):
+        a.data.mul_(0.999).add_(p.data, alpha=1 - 0.999)
+    for a, p in zip(low.parameters(), model.parameters()):
+        a.data.mul_(0.9).add_(p.data, alpha=0.1)
+    average = 0.9 * average + 0.1 * x.to(torch.bfloat16)
+    average = 0.999 * average + 0.001 * x
+kept = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.999))
+# case: a sum that is assigned
+import torch
+total = torch.zeros((), dtype=torch.bfloat16)
+for x, y in loader:
+    loss = loss_of(model(x), y)
+    loss.backward()
+    total = total + loss.detach()  # finds warning

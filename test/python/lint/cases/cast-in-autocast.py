@@ -41,3 +41,10 @@ import torch
 def step(model, x, y):
     with torch.autocast("cuda"):
         return model(x.float()) + x.to(y.dtype)
+# case: a module in another type
+import torch
+model = torch.nn.Linear(4, 4).to(torch.bfloat16)
+with torch.autocast("cuda", dtype=torch.float16):
+    out = model(x)  # finds warning
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    out = model(x)

@@ -1,0 +1,123 @@
+"""Running sums and averages that are kept in 16 bits."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from mpopt.lint import events, values
+from mpopt.lint.interpreter import Operation, Program
+from mpopt.lint.rules import Report, rule
+from mpopt.lint.values import LOW, NAMES, Value
+
+# Adding to a number from this many times what is added on changes nothing: 2 to the digits of the type.
+LAST_ADDED = {"f16": 2 ** 11, "bf16": 2 ** 8}
+# An average takes on this share of the difference to what comes in. Below a quarter of a unit in the last place,
+# relative to the largest number of a binade, a difference as large as the average itself is rounded away.
+LEAST_SHARE = {"f16": 2.0 ** -12, "bf16": 2.0 ** -9}
+TRAINING = (events.BACKWARD, events.MANAGED_BACKWARD, events.STEP, events.SCALER_STEP, events.LOSS)
+
+
+@rule
+def accumulator_in_half(program: Program) -> Iterator[Report]:
+    yield from judge_averages(program)
+    training = {loop for event in program.of_kind(*TRAINING) for loop in event.loops}
+    reported = set()
+    for each in program.operations:
+        if not (each.assigns or is_self_sum(program, each)) or not each.has(ast.Add) or id(each.node) in reported:
+            continue
+        left, right = each.left, each.right
+        if left.kind == values.TENSOR and left.dtype in LOW and left.has("zero"):
+            is_meant = left.has("number") or bool(training.intersection(each.loops))
+            dtype = left.dtype if is_meant and is_made_before(left.origin, each) else ""
+        else:
+            # A number that a tensor is added to becomes such a tensor.
+            is_sum = left.constant == 0 and right.kind == values.TENSOR and bool(training.intersection(each.loops))
+            dtype = right.dtype if is_sum and right.dtype in LOW else ""
+        if dtype:
+            reported.add(id(each.node))
+            yield Report(each.node, f"a running sum in {NAMES[dtype]}: from {LAST_ADDED[dtype]} times what is added on it "
+                         "does not change any more: sum in FP32")
+
+
+def is_self_sum(program: Program, each: Operation) -> bool:
+    """Whether an operation is the value of `a = a + b`, in a loop."""
+    if not each.loops or not isinstance(each.node, ast.BinOp):
+        return False
+    target = program.targets.get(id(each.node))
+    return target is not None and target == program.script.code(each.node.left)
+
+
+def is_made_before(origin: ast.AST | None, each: Operation) -> bool:
+    """Whether a value is made outside of the loop, or of the function, in which it is added to."""
+    place = each.loops[-1] if each.loops else each.function
+    return origin is not None and place is not None and not place.lineno <= origin.lineno <= place.end_lineno
+
+
+# --- Averages ---
+
+
+def judge_averages(program: Program) -> Iterator[Report]:
+    reported = set()
+    for node, average, share in [*list_calls(program), *list_formulas(program), *list_makers(program)]:
+        if average.dtype in LOW and 0 < share < LEAST_SHARE[average.dtype] and id(node) not in reported:
+            reported.add(id(node))
+            yield Report(node, f"an average in {NAMES[average.dtype]}: the share of {share:.3g} that a step takes on is below its "
+                         "digits, and lost: average in FP32")
+
+
+def list_calls(program: Program) -> Iterator[tuple[ast.AST, Value, float]]:
+    """`average.lerp_(x, share)` and `average.mul_(decay).add_(x, alpha=share)`."""
+    for event in program.calls_of("lerp_"):
+        average, arguments = find_average(event)
+        share = event.keywords.get("weight", arguments[-1] if len(arguments) == 2 else values.NOTHING).constant
+        if isinstance(share, float):
+            yield event.node, average, share
+    for event in program.calls_of("add_"):
+        average, _ = find_average(event)
+        share = event.keywords.get("alpha", values.NOTHING).constant
+        inner = event.node.func.value if isinstance(event.node, ast.Call) and isinstance(event.node.func, ast.Attribute) else None
+        is_decayed = isinstance(inner, ast.Call) and getattr(inner.func, "attr", "") == "mul_"
+        if is_decayed and isinstance(share, float):
+            yield event.node, average, share
+
+
+def find_average(event: events.Event) -> tuple[Value, tuple[Value, ...]]:
+    """What a method changes, a tensor or a parameter, and its arguments."""
+    base = event.callee.parts if event.callee.kind == values.METHOD else values.NOTHING
+    return base if base.kind in (values.TENSOR, values.PARAMETERS) else values.NOTHING, event.arguments
+
+
+def list_formulas(program: Program) -> Iterator[tuple[ast.AST, Value, float]]:
+    """`average = decay * average + share * x`, whose factors add up to 1."""
+    factors: dict[int, tuple[Value, float]] = {}
+    for each in program.operations:
+        if each.has(ast.Mult) and isinstance(each.node, ast.BinOp):
+            number = next((side.constant for side in (each.left, each.right) if isinstance(side.constant, float)), None)
+            other = each.right if isinstance(each.left.constant, float) else each.left
+            if number is not None:
+                factors[id(each.node)] = other, number
+        elif each.has(ast.Add) and isinstance(each.node, ast.BinOp):
+            sides = [factors.get(id(each.node.left)), factors.get(id(each.node.right))]
+            if None not in sides and abs(sides[0][1] + sides[1][1] - 1) < 1e-6:
+                (average, _), (new, share) = sorted(sides, key=lambda side: -side[1])
+                # With a tensor in FP32 the sum is one.
+                if average.kind == values.TENSOR and new.dtype == average.dtype and each.loops:
+                    yield each.node, average, share
+
+
+def list_makers(program: Program) -> Iterator[tuple[ast.AST, Value, float]]:
+    """PyTorch's and diffusers' averages of the parameters of a model, which have its type."""
+    decays = {id(event.node): event for event in program.calls_of("get_ema_multi_avg_fn", "get_ema_avg_fn")}
+    for event in program.calls_of("AveragedModel"):
+        for given in event.keywords.values():
+            if (made := decays.get(id(given.origin))) is not None and event.arguments:
+                decay = made.argument(0, "decay")
+                number = 0.999 if decay is None else decay.constant
+                if isinstance(number, float):
+                    yield event.node, event.arguments[0], 1 - number
+    for event in program.calls_of("EMAModel"):
+        decay = event.argument(1, "decay")
+        number = 0.9999 if decay is None else decay.constant
+        if event.arguments and event.callee.name.startswith("diffusers.") and isinstance(number, float):
+            yield event.node, event.arguments[0], 1 - number
