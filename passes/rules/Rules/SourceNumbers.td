@@ -308,4 +308,31 @@ def MaskMissingInDivisor : NumberRule<"MP754", "mask-missing-in-divisor"> {
   }];
 }
 
+def PolicyRatioInHalf : NumberRule<"MP755", "policy-ratio-in-half"> {
+  let severity = "warning";
+  let dtypes = ["f16", "bf16"];
+  let summary = "a ratio of policies is formed of 16-bit log-probabilities, or of two precisions";
+  let what = [{
+    `exp(new - old)` of log-probabilities that are in 16 bits outside of autocast, or of
+    the results of two passes in different precisions: two regions, or one of them in none.
+  }];
+  let why = [{
+    BF16 stores a log-probability of 2 to within 0.008, and the ratio is off by as much,
+    token by token: over 500 tokens their product leaves the clip range of 0.2 although
+    the policies are the same. Two precisions differ by as much with FP32 in one of them.
+  }];
+  let example = [{
+    ```python
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        new = log_probabilities(policy(x))
+    ratio = torch.exp(new - log_probabilities(reference(x)))
+    ```
+  }];
+  let instead = [{
+    One region for both, and `logits.float()` before `log_softmax`. FP16 with a loss
+    scaler is 8 times nearer than BF16. `mpopt.monitor.compare_log_probabilities` measures
+    the difference.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_SOURCENUMBERS_TD

@@ -267,4 +267,27 @@ def ConfiguredInHalf : SettingRule<"MP771", "configured-in-half"> {
   }];
 }
 
+def RolloutInAnotherFormat : SettingRule<"MP772", "rollout-in-another-format"> {
+  let severity = "warning";
+  let summary = "an engine samples in another format than the policy trains in";
+  let what = [{
+    A script that trains in FP16 or BF16 makes an engine of vLLM or SGLang with another
+    `dtype`, or with `quantization`; a note where both are in BF16.
+  }];
+  let why = [{
+    Tokens are sampled by one policy and weighted as those of another one: the difference
+    of the log-probabilities grows with the length, and the gradient is biased.
+  }];
+  let example = [{
+    ```python
+    llm = vllm.LLM(name, dtype="float16")
+    trainer = GRPOTrainer(model, args=GRPOConfig(bf16=True))
+    ```
+  }];
+  let instead = [{
+    One `dtype` in both: FP16 with a loss scaler, whose digits make two engines agree
+    8 times better than BF16's. Else correct by the ratio of both probabilities.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_SOURCESETTINGS_TD

@@ -174,6 +174,7 @@ class Expressions(Calls):
                 kept |= {"python"}
             return Value(facts=kept | ({"divided"} if operation.has(ast.Div) else set()))
         facts = (tensor.facts | other.facts) & {"loss", "mean", "divided", "grad", "forward", "mixed-low"}
+        facts |= tensor.facts & {"outside"}
         self.derive(node, left, right)
         # A product is one with a weight, or with one over the number of passes.
         if operation.has(ast.Div) and tensor is left or operation.has(ast.Mult):
