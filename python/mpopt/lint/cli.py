@@ -10,7 +10,7 @@ import os
 from mpopt import _console, _input_files, _output_files
 from mpopt._command import Error
 from mpopt._version import __version__
-from mpopt.lint import configuration, fixes, formats, linter, notebook, project, source, table
+from mpopt.lint import cache, configuration, fixes, formats, linter, notebook, project, source, table
 
 SEVERITIES = ("note", "warning", "error")
 # Files of a folder that name none of these are no training scripts, and not parsed.
@@ -41,6 +41,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--fix", action="store_true", help="make the fixes, and report what is left")
     parser.add_argument("--diff", action="store_true", help="print what --fix would change, and change nothing")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: all cores)")
+    parser.add_argument("--no-cache", action="store_true", help="judge files of folders anew that have not changed")
     parser.add_argument("--list-rules", action="store_true", help="all rules of mpopt lint")
     parser.add_argument("--version", action="version", version=f"mpopt {__version__}")
     return parser
@@ -116,6 +117,8 @@ class Linted:
     text: str = ""
     fixed: str = ""
     error: str = ""
+    # The other files that were read for it.
+    read: tuple[str, ...] = ()
 
 
 def lint_file(path: str, selected: set[str], fix: str, roots: tuple[str, ...] = ()) -> Linted:
@@ -125,13 +128,14 @@ def lint_file(path: str, selected: set[str], fix: str, roots: tuple[str, ...] = 
         text = source.read(path)
         fix = "" if path.endswith(notebook.SUFFIX) or configuration.is_one(path) else fix
         fixed = linter.fix_text(text, path, selected)[0] if fix else text
-        found = linter.lint_text(fixed if fix == "fix" else text, path, selected, None if fix else project.load(roots))
+        read: set[str] = set()
+        found = linter.lint_text(fixed if fix == "fix" else text, path, selected, None if fix else project.load(roots), read)
     except source.SourceError as error:
         return Linted([], error=str(error))
     except Exception as error:  # noqa: BLE001: the other files are judged all the same.
         return Linted([], error=f"cannot be judged ({type(error).__name__}): please report it")
     # Changes are made by now, and take long to go from one process to another.
-    return Linted([dataclasses.replace(finding, change=None) for finding in found], text, fixed)
+    return Linted([dataclasses.replace(finding, change=None) for finding in found], text, fixed, read=tuple(read))
 
 
 def lint_files(files: list[str], selected: set[str], fix: str, jobs: int, roots: tuple[str, ...]):
@@ -148,6 +152,25 @@ def lint_files(files: list[str], selected: set[str], fix: str, jobs: int, roots:
                 yield path, future.result()
             except concurrent.futures.process.BrokenProcessPool:
                 yield path, lint_alone(path, selected, fix, roots)
+
+
+def lint_cached(files: list[str], selected: set[str], fix: str, options, roots: tuple[str, ...]):
+    """The same, with what an earlier run found in files of folders."""
+    if fix or not roots or options.no_cache:
+        yield from lint_files(files, selected, fix, options.jobs, roots)
+        return
+    kept = cache.Cache(roots, selected)
+    known = {path: found for path in files if (found := kept.find(path)) is not None}
+    judged = lint_files([path for path in files if path not in known], selected, fix, options.jobs, roots)
+    for path in files:
+        if path in known:
+            yield path, Linted(known[path])
+            continue
+        path, linted = next(judged)
+        if not linted.error:
+            kept.keep(path, linted.findings, linted.read)
+        yield path, linted
+    kept.write()
 
 
 def lint_alone(path: str, selected: set[str], fix: str, roots: tuple[str, ...]) -> Linted:
@@ -210,7 +233,7 @@ def run(options) -> int:
     findings, diff, read = [], "", 0
     fix = "fix" if options.fix else "diff" if options.diff else ""
     roots = tuple(path for path in options.paths if path != "-" and os.path.isdir(path))
-    for path, linted in lint_files(files, selected, fix, options.jobs, roots):
+    for path, linted in lint_cached(files, selected, fix, options, roots):
         if linted.error:
             errors.append((path, linted.error))
             continue

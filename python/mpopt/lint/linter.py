@@ -14,15 +14,16 @@ MOST_PASSES = 4
 
 
 def lint_text(text: str, path: str = "<text>", selected: set[str] | None = None,
-              project: Project | None = None) -> list[Finding]:
+              project: Project | None = None, read: set[str] | None = None) -> list[Finding]:
     """The findings in a script, by line; those of comments that silence them left out.
 
     `selected`: names of rules, None for all; `project`: the files that it may import, in which there may be
-    findings, too. `source.SourceError`: the text is no Python."""
-    return source.in_deep_thread(lint_here, text, path, selected, project)
+    findings, too; `read`: takes those that were read. `source.SourceError`: the text is no Python."""
+    return source.in_deep_thread(lint_here, text, path, selected, project, read)
 
 
-def lint_here(text: str, path: str, selected: set[str] | None, project: Project | None = None) -> list[Finding]:
+def lint_here(text: str, path: str, selected: set[str] | None, project: Project | None = None,
+              read: set[str] | None = None) -> list[Finding]:
     """The same in this thread, whose stack has to be deep enough."""
     book = source.read_notebook(text) if path.endswith(notebook.SUFFIX) else None
     if configuration.is_one(path):
@@ -30,7 +31,10 @@ def lint_here(text: str, path: str, selected: set[str] | None, project: Project 
     else:
         script = source.parse(text) if book is None else source.parse_notebook(book)
     script.path = path
-    program = Interpreter(script, project).interpret()
+    interpreter = Interpreter(script, project)
+    program = interpreter.interpret()
+    if read is not None:
+        read |= {*interpreter.imported, *interpreter.configurations}
     records = table.load()
     reports = [(records[name], report) for name, check in rules.load().items()
                if selected is None or name in selected for report in check(program)]

@@ -68,6 +68,7 @@ class Options:
         if path is None:
             return NOTHING
         if path not in self.configurations:
+            self.configurations[path] = NOTHING
             try:
                 script = source.parse_configuration(source.read(path), path)
             except source.SourceError:

@@ -31,14 +31,17 @@ class Project:
     def __init__(self, roots: tuple[str, ...]):
         self.given = {os.path.abspath(root): root for root in roots}
         self.roots = list(self.given)
+        self.find_from = functools.lru_cache(maxsize=1 << 14)(self._find_from)
         self.find_module = functools.lru_cache(maxsize=1 << 14)(self._find_module)
         self.read = functools.lru_cache(maxsize=MOST_KEPT)(self._read)
 
     def find(self, full: str, importer: str) -> Reference | None:
         """What a full name, which begins with dots if it is relative, means in a file."""
+        return self.find_from(full, os.path.dirname(os.path.abspath(importer)))
+
+    def _find_from(self, full: str, folder: str) -> Reference | None:
         level = len(full) - len(full.lstrip("."))
         words = tuple(word for word in full[level:].split(".") if word)
-        folder = os.path.dirname(os.path.abspath(importer))
         for _ in range(level - 1):
             folder = os.path.dirname(folder)
         folders = (folder,) if level else self.list_folders(folder)

@@ -74,7 +74,9 @@ def test_findings(path, text, found):
     ("a.cfg", "dtype = bf16\n", "is no Python script, notebook or configuration")])
 def test_refusals(path, text, reason, tmp_path):
     (tmp_path / path).write_text(text)
-    refused(lint(tmp_path / path), reason)
+    done = lint(tmp_path / path)
+    refused(done, reason)
+    assert "no findings" not in done.stdout
 
 
 def test_a_folder_has_those_that_are_known(tmp_path):

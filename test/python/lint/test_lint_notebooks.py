@@ -60,11 +60,3 @@ def test_a_cell_that_is_no_python(tmp_path):
 def test_no_cells(tmp_path):
     done = lint(write(tmp_path / "empty.ipynb", []))
     assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("name", ["job.toml", "recipe.yaml", "config.yml", "ds.json"])
-def test_configurations_are_refused(name, tmp_path):
-    path = tmp_path / name
-    path.write_text("dtype: bfloat16\n")
-    refused(lint(path), "is neither a Python script nor a notebook")
-    assert "no findings" not in lint(path).stdout

@@ -1,0 +1,16 @@
+"""Tests of lint leave nothing in the cache of whoever runs them."""
+
+import os
+
+import pytest
+
+
+@pytest.fixture(autouse=True, scope="package")
+def cache_of_tests(tmp_path_factory):
+    before = os.environ.get("XDG_CACHE_HOME")
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    if before is None:
+        del os.environ["XDG_CACHE_HOME"]
+    else:
+        os.environ["XDG_CACHE_HOME"] = before

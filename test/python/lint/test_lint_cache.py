@@ -1,0 +1,89 @@
+"""A second run over a folder: the same findings, faster, and anew where anything has changed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from mpopt.lint import cache, cli
+from test_lint_projects import ENGINE, FILES, TRAIN, write
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """The files that are judged, not looked up."""
+    names = []
+
+    def lint_file(path, *rest, own=cli.lint_file):
+        names.append(path.rpartition("project/")[2])
+        return own(path, *rest)
+
+    monkeypatch.setattr(cli, "lint_file", lint_file)
+    return names
+
+
+@pytest.fixture
+def run(tmp_path, capsys, judged):
+    def run(*options):
+        judged.clear()
+        cache.digest_file.cache_clear()
+        cli.project.load.cache_clear()
+        cli.main([str(tmp_path / "project"), "--jobs", "1", "--format", "json", *options])
+        return json.loads(capsys.readouterr().out), sorted(judged)
+    return run
+
+
+def test_nothing_has_changed(tmp_path, run):
+    write(tmp_path / "project", FILES)
+    first, judged = run()
+    assert first["findings"] and "train.py" in judged
+    assert run() == (first, [])
+    assert run("--no-cache") == (first, judged)
+
+
+@pytest.mark.parametrize("name, text, judged", [
+    ("lib/engine.py", ENGINE.replace("clip_grad_norm_", "clip_grad_value_"), ["lib/engine.py", "train.py"]),
+    ("train.py", TRAIN + "# torch\n", ["train.py"]),
+    # What is read for another file may be one that is not judged by itself.
+    ("lib/__init__.py", "x = 1\n", ["train.py"])])
+def test_what_has_changed_is_judged(name, text, judged, tmp_path, run):
+    write(tmp_path / "project", FILES)
+    run()
+    write(tmp_path / "project", {name: text})
+    found, anew = run()
+    assert anew == judged
+    assert found == run("--no-cache")[0]
+
+
+def test_another_file_other_rules(tmp_path, run):
+    write(tmp_path / "project", FILES)
+    _, judged = run()
+    assert run("--select", "MP72")[1] == judged
+    # An import may mean another file now.
+    write(tmp_path / "project", {"new.py": "x = 1\n"})
+    assert run("--select", "MP72")[1] == judged
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"key": 1}', "[" * 100000])
+def test_a_damaged_cache_is_none(text, tmp_path, run, home):
+    write(tmp_path / "project", FILES)
+    first, judged = run()
+    path, = (home / "mpopt/lint").glob("*.json")
+    stored = json.loads(path.read_text())
+    path.write_text(text)
+    assert run() == (first, judged)
+    stored["files"] = {name: {"read": {}, "findings": [[1]]} for name in stored["files"]}
+    path.write_text(json.dumps(stored))
+    assert run() == (first, judged)
+
+
+def test_a_cache_that_cannot_be_written(tmp_path, run, home):
+    write(tmp_path / "project", FILES)
+    home.write_text("")
+    assert run() == run()
