@@ -144,6 +144,7 @@ class Expressions(Calls):
                 parts |= given
         made = Value(values.MAPPING, parts=parts, origin=node)
         self.program.mappings.append(made)
+        self.made_under[id(parts)] = parts, self.tests
         return made
 
     # --- Operators ---

@@ -208,6 +208,8 @@ class Interpreter(Expressions, Methods, Options, Statements):
         self.most_steps = MOST_STEPS + MOST_STEPS_A_LINE * len(script.starts)
         self.evaluators = self.list_handlers("evaluate_")
         self.runners = self.list_handlers("run_")
+        # The branches in which a mapping was made, by its parts, which are kept along.
+        self.made_under: dict[int, tuple[dict, tuple]] = {}
         # What an element of a sequence is, by the sequence's parts, which are kept along.
         self.elements: dict[int, tuple[tuple, Value]] = {}
 

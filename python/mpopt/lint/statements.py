@@ -146,7 +146,19 @@ class Statements:
                 key = self.evaluate(index)
                 if base.kind == values.MAPPING and isinstance(key.constant, (str, int)) \
                         and (len(base.parts) < values.MOST_ENTRIES or key.constant in base.parts):
-                    base.parts[key.constant] = value
+                    base.parts[key.constant] = self.join_entry(base.parts, key.constant, value)
+
+    def join_entry(self, parts: dict, key: str | int, value: Value) -> Value:
+        """The value of an entry that is set, which is not known where a branch sets it that the mapping was not made in.
+        A dtype is one that the condition chooses."""
+        tests = self.made_under.get(id(parts), (parts, self.tests))[1]
+        if self.tests[:len(tests)] != tests or len(self.tests) == len(tests):
+            return value
+        value = values.as_dtype(value)
+        if value.kind != values.DTYPE:
+            return value if value.kind not in (values.CONSTANT, values.MAPPING) else NOTHING
+        chosen = values.under(value, events.describe(self.program.script, *self.tests[-1]))
+        return values.join([parts[key], chosen]) if key in parts else chosen
 
     def run_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:

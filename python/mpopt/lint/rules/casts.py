@@ -43,7 +43,7 @@ CONSTRUCTORS = ("__init__", "setup", "build", "init", "configure_optimizers")
 
 
 def is_trained_by_adapters(program: Program) -> bool:
-    return bool(ADAPTERS.search(program.text))
+    return bool(ADAPTERS.search(program.text)) or "mark_only_lora_as_trainable" in program.text
 
 
 def is_trained_in_part(program: Program, module: Value) -> bool:

@@ -15,7 +15,7 @@ from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Operation, Program
 from mpopt.lint.library import DEFAULT_EPS, op_name
 from mpopt.lint.rules import Report, rule
-from mpopt.lint.rules.casts import find_casts, is_trained_in_part, list_trained
+from mpopt.lint.rules.casts import MASTER_WEIGHTS, find_casts, is_trained_in_part, list_trained
 from mpopt.lint.rules.lightning import list_hooks, list_low_trainers
 from mpopt.lint.values import LOW, NAMES, Value
 
@@ -50,7 +50,7 @@ def optimizer_epsilon_in_half(program: Program) -> Iterator[Report]:
         eps, name = optimizer.parts.eps, optimizer.name.rpartition(".")[2]
         if eps is None or not 0 < eps < LEAST_EPSILON or name not in DEFAULT_EPS:
             continue
-        if not is_trained_in_part(program, module) and find_casts(program, module, event, ("f16",)):
+        if not MASTER_WEIGHTS.search(program.text) and not is_trained_in_part(program, module) and find_casts(program, module, event, ("f16",)):
             told = f"eps={eps:g}" if optimizer.parts.has_eps else f"the default eps of {eps:g}"
             yield Report(event.node, f"{told} is 0 in the weights' FP16, in which {name} computes: it divides by 0 "
                          "where the second moment is 0")

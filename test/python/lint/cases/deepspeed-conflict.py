@@ -17,3 +17,13 @@ config = {
 config = {"fp16": {"enabled": args.fp16}, "bf16": {"enabled": args.bf16}, "train_batch_size": "auto"}
 # case: another kind of dict
 options = {"fp16": {"enabled": True}, "colour": {"enabled": True}}
+# case: entries that branches set
+config = {"train_batch_size": 8, "zero_optimization": {}}
+if dtype == "bf16":
+    config["bf16"] = {"enabled": True}
+elif dtype == "fp16":
+    config["fp16"] = {"enabled": True}
+# case: entries that are set
+config = {"train_batch_size": 8, "zero_optimization": {}}  # finds error
+config["bf16"] = {"enabled": True}
+config["fp16"] = {"enabled": True}

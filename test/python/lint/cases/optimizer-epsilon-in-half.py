@@ -37,3 +37,9 @@ class Module(L.LightningModule):
     def configure_optimizers(self):
         return torch.optim.Adam(self.parameters(), lr=1e-3)
 L.Trainer(precision="16-mixed").fit(Module())
+# case: an engine with FP32 copies of the weights
+import deepspeed
+import torch
+model = torch.nn.Linear(4, 4).half()
+optimizer = torch.optim.Adam(model.parameters())
+engine, _, _, _ = deepspeed.initialize(model=model, optimizer=optimizer)
