@@ -199,7 +199,7 @@ class Statements:
         for outcome, suite in ((True, node.body), (False, node.orelse)):
             block = Block()
             self.tests = (*outer, (node.test, outcome))
-            changes = self.run_aside(suite, block)
+            changes = self.run_aside(suite, block, self.narrow(node.test, outcome))
             sides.append(block)
             if not self.leaves(block):
                 ends.append(self.note_condition(changes))
@@ -271,14 +271,32 @@ class Statements:
 
     run_TryStar = run_Try
 
-    def run_aside(self, suite: list[ast.stmt], block: Block) -> Changes:
-        """Runs a suite as a branch of its own."""
+    def run_aside(self, suite: list[ast.stmt], block: Block, narrowed: Changes | None = None) -> Changes:
+        """Runs a suite as a branch of its own, in which some variables are known to be less."""
         self.scope.begin_branch()
+        for path, value in (narrowed or {}).items():
+            self.scope.change(path, value)
         try:
             self.into(suite, block)
         finally:
             changes = self.scope.end_branch()
-        return changes
+        return {path: value for path, value in changes.items() if (narrowed or {}).get(path) is not value}
+
+    def narrow(self, test: ast.expr, outcome: bool) -> Changes:
+        """A tensor whose dtype a branch asks for: `if x.dtype == torch.float32`, `x.dtype in (...)`."""
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.Attribute) \
+                or test.left.attr != "dtype" or not isinstance(test.ops[0], (ast.Eq, ast.In, ast.NotEq, ast.NotIn)):
+            return {}
+        path = names.dotted(test.left.value)
+        value = self.scope.get(path) if path else None
+        if value is None or value.kind != values.TENSOR or not value.dtype:
+            return {}
+        asked = self.evaluate(test.comparators[0])
+        listed = {values.as_dtype(part).dtype for part in (asked.parts if asked.kind == values.SEQUENCE else [asked])}
+        is_one = outcome == isinstance(test.ops[0], (ast.Eq, ast.In))
+        if is_one == (value.dtype in listed) or "" in listed:
+            return {}
+        return {path: value.replaced(dtype=listed.pop() if is_one and len(listed) == 1 else "")}
 
     def run_Match(self, node: ast.Match) -> None:
         self.evaluate(node.subject)

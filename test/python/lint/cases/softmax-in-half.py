@@ -25,3 +25,16 @@ def attend(scores):
 import torch
 model = torch.nn.Linear(4, 4).half()
 p = model(x.half()).softmax(-1)  # finds note
+# case: a branch that asks for the type
+import torch
+def probabilities(x):
+    if x.dtype in (torch.float32, torch.float64):
+        return torch.logsumexp(x, -1)
+    if x.dtype == torch.float32:
+        y = torch.softmax(x, -1)
+    elif x.dtype != torch.float16:
+        y = torch.softmax(x, -1)
+    else:
+        y = torch.softmax(x, -1)  # finds warning
+    return torch.softmax(x, -1)  # finds warning
+probabilities(torch.zeros(4, dtype=torch.float16))
