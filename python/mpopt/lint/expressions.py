@@ -345,8 +345,9 @@ class Expressions(Calls):
     evaluate_GeneratorExp = evaluate_SetComp = evaluate_ListComp
 
     def evaluate_DictComp(self, node: ast.DictComp) -> Value:
-        self.comprehend(node.generators, node.key, node.value)
-        return NOTHING
+        made = self.comprehend(node.generators, node.key, node.value)
+        # An entry is one by whatever key.
+        return Value(values.SEQUENCE, name=values.ANY_OF, parts=(made,), origin=node) if made.kind == values.TENSOR else NOTHING
 
     def iterate(self, value: Value) -> Value:
         """An element of what is iterated over."""

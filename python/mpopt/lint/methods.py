@@ -198,7 +198,7 @@ class Methods:
         if method == "zero_grad":
             self.record(events.ZERO_GRAD, node, subject=base)
             return NOTHING
-        if method in MODULE_SELF and path and self.is_module(path):
+        if method in MODULE_SELF and (self.is_module(path) if path else base.origin is not None and library.is_class(base.name)):
             return base
         if method == "autocast":
             region = values.Region(node=node, enabled=None)

@@ -93,7 +93,7 @@ def weights_cached_without_grad(program: Program) -> Iterator[Report]:
     reported = set()
     for event in program.of_kind(events.FORWARD):
         region = event.region
-        if region is None or not region.enabled or not region.caches or event.subject.kind != values.MODULE \
+        if region is None or not region.enabled or not region.caches or not event.subject.identity \
                 or region.dtype not in values.LOW or event.function is None and not event.loops:
             continue
         key = id(region), event.subject.identity, event.function

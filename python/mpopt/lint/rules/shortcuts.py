@@ -138,5 +138,6 @@ def mask_missing_in_divisor(program: Program) -> Iterator[Report]:
 
 def counts_all(program: Program, each: Operation) -> bool:
     right = each.node.value if isinstance(each.node, ast.AugAssign) else each.node.right
-    text = program.script.code(right)
+    # The size of a mask counts all of it.
+    text = re.sub(r"\w+(?=\.(numel|nelement|size|shape)\b)", "", program.script.code(right))
     return bool(SIZES.search(text)) and not re.search(r"mask|valid|weight", text, re.I)

@@ -65,7 +65,7 @@ def judge_optimizers(program: Program) -> Iterator[Report]:
     """Optimizers that step in a loop of a file whose every zero_grad() is that of another one."""
     cleared = program.of_kind(events.ZERO_GRAD)
     if not cleared or any(event.subject.kind != values.OPTIMIZER for event in cleared) \
-            or program.of_kind(events.OPAQUE) or re.search(r"\.grad\s*=\s*None|grad\.(data\.)?zero_|grad\.fill_", program.text):
+            or any(may_clear(event) for event in program.of_kind(events.OPAQUE)) or re.search(r"\.grad\s*=\s*None|grad\.(data\.)?zero_|grad\.fill_", program.text):
         return
     others = {event.subject.identity for event in cleared}
     reported = set()
@@ -77,6 +77,13 @@ def judge_optimizers(program: Program) -> Iterator[Report]:
             reported.add(id(event.node))
             yield Report(event.node, "zero_grad() of other optimizers only: each step of this one sees the sum of all gradients "
                          "so far")
+
+
+def may_clear(event: Event) -> bool:
+    """Whether a call of something outside of the file may clear gradients."""
+    given = values.sequence([*event.arguments, *event.keywords.values()])
+    return bool(re.search(r"zero|clear|step|optim|train", event.callee.name or event.callee.path, re.I)) \
+        or values.find(given, values.OPTIMIZER) is not None
 
 
 def shared_identities(optimizer: values.Value, cleared: list[Event]) -> set:

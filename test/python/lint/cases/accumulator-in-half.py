@@ -90,3 +90,13 @@ for x, y in loader:
     loss = loss_of(model(x), y)
     loss.backward()
     total = total + loss.detach()  # finds warning
+# case: copies by name
+import torch
+class Average:
+    def __init__(self, model):
+        self.shadow = {n: p.detach().clone().to(torch.bfloat16) for n, p in model.named_parameters()}
+        self.kept = {n: p.detach().clone() for n, p in model.named_parameters()}
+    def update(self, model):
+        for n, p in model.named_parameters():
+            self.shadow[n].mul_(0.9999).add_(p.detach().to(torch.bfloat16), alpha=1 - 0.9999)  # finds warning
+            self.kept[n].mul_(0.9999).add_(p.detach(), alpha=1 - 0.9999)

@@ -52,3 +52,17 @@ for x, y in loader:
     og.step()
     F.mse_loss(d(x), y).backward()
     od.step()
+# case: of one optimizer of an object
+import torch
+class Trainer:
+    def __init__(self, g, d):
+        self.g, self.d = g, d
+        self.opt_g = torch.optim.Adam(g.parameters())
+        self.opt_d = torch.optim.Adam(d.parameters())
+    def train(self, loader):
+        for x in loader:
+            self.opt_g.zero_grad()
+            (-self.d(self.g(x)).mean()).backward()
+            self.opt_g.step()
+            self.d(self.g(x).detach()).mean().backward()
+            self.opt_d.step()  # finds error

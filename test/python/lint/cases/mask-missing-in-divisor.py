@@ -17,3 +17,12 @@ c = (loss * weights).mean()
 d = (F.mse_loss(x, y, reduction="none") * mask).mean()
 e = (F.cross_entropy(logits, y) * mask).mean()
 f = loss.mean()
+# case: the size of the mask
+from torch import nn
+class Pretraining:
+    def __init__(self):
+        self.loss_fct = nn.CrossEntropyLoss(reduction="none")
+    def loss(self, logits, y, loss_mask):
+        each = self.loss_fct(logits, y)
+        shown = (each * loss_mask).sum() / loss_mask.sum()
+        return (each * loss_mask).sum() / loss_mask.numel()  # finds warning

@@ -321,3 +321,8 @@ from omegaconf import OmegaConf
 cfg = OmegaConf.create({"model": {"dtype": "bfloat16"}})
 model = Net().to(getattr(torch, cfg.model.dtype))  # finds warning
 torch.optim.AdamW(model.parameters())
+# case: an imported class, moved and cast
+import torch
+from models import ResNet
+net = ResNet().cuda().half()  # finds error
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)

@@ -30,3 +30,15 @@ for x, y in loader:
         with torch.no_grad():
             shown = model(x)
     loss.backward()
+# case: a model that is given
+import torch
+import torch.nn.functional as F
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+    def step(self, x, y, scaler):
+        with torch.autocast("cuda", dtype=torch.float16):
+            with torch.inference_mode():
+                target = self.model(x).softmax(-1)  # finds error
+            loss = F.cross_entropy(self.model(y), target)
+        scaler.scale(loss).backward()
