@@ -218,8 +218,8 @@ def EngineBypassed : SettingRule<"MP770", "engine-bypassed"> {
     With a DeepSpeed engine: `loss.backward()` under FP16, PyTorch's clipping, or a loss
     that is divided by the passes of a step before `engine.backward` does it. In a module
     of Lightning: gradients that are clipped or read in `on_after_backward`, or
-    `loss.backward()` in a `training_step` that steps by itself. A note where the file
-    does not show that the precision is FP16.
+    `loss.backward()` in a `training_step` that steps by itself; PyTorch's clipping beside
+    Fabric's `16-mixed`. A note where the file does not show that the precision is FP16.
   }];
   let why = [{
     The engine or the trainer has the loss scale: what passes by it is not scaled and

@@ -186,7 +186,8 @@ class Calls:
             return Value(values.TENSOR, facts=frozenset(["loss"]), origin=node)
         if library.is_module_path(path):
             self.record(events.FORWARD, node, subject=callee, callee=callee, arguments=tuple(arguments))
-            return Value(values.TENSOR, facts=frozenset(["forward"]), parts=self.region_of_forward(), origin=node)
+            facts = ["forward"] + ["outside"] * (not self.regions)
+            return Value(values.TENSOR, facts=frozenset(facts), parts=self.region_of_forward(), origin=node)
         if not hasattr(builtins, path):
             self.record(events.OPAQUE, node, callee=callee, arguments=tuple(arguments), keywords=keywords)
         if library.is_optimizer_path(path) and values.find(values.sequence(arguments), values.PARAMETERS) is not None:
@@ -294,7 +295,7 @@ class Calls:
     def make_engine(node, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         """What DeepSpeed makes of a model: an engine that is called as the model is, and its optimizer."""
         model = keywords.get("model", arguments[1] if len(arguments) > 1 else NOTHING)
-        engine = model if model.kind == values.MODULE else Value(values.MODULE)
+        engine = model if model.kind == values.MODULE else Value(values.MODULE, path=model.path, origin=model.origin)
         optimizer = keywords.get("optimizer", arguments[2] if len(arguments) > 2 else NOTHING)
         engine = engine.replaced(facts=engine.facts | {"engine"}, origin=engine.origin or node)
         return Value(values.SEQUENCE, parts=(engine, optimizer.with_facts("managed"), NOTHING, NOTHING))

@@ -10,7 +10,7 @@ from mpopt.lint import events, fixes, values
 from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
-from mpopt.lint.rules.lightning import judge_hooks
+from mpopt.lint.rules.lightning import FP16_MIXED, judge_hooks, list_precisions
 from mpopt.lint.rules.paths import is_used
 from mpopt.lint.rules.settings import DEEPSPEED_KEYS, entry, is_true
 
@@ -73,11 +73,16 @@ def judge_division(program: Program, backwards: list[Event], passes: str, name: 
                          "step again: gradients that many times smaller, which FP16 flushes sooner")
 
 
+def last_name(text: str) -> str:
+    """The attribute of an option: `grad_accum` of `self.cfg.grad_accum`."""
+    return text.rpartition(".")[2] if re.match(r"[A-Za-z_][\w.]*$", text) else text
+
+
 def is_divided(program: Program, event: Event, loss: ast.expr, passes: str) -> bool:
     """Whether a loss, or the value that its name got last in the same function, is a quotient by the passes."""
     def divides(node) -> bool:
         right = getattr(node, "value", None) if isinstance(node, ast.AugAssign) else getattr(node, "right", None)
-        return isinstance(getattr(node, "op", None), ast.Div) and program.script.code(right) == passes
+        return isinstance(getattr(node, "op", None), ast.Div) and last_name(program.script.code(right)) == last_name(passes)
 
     if isinstance(loss, ast.BinOp):
         return divides(loss)
@@ -98,6 +103,7 @@ def is_divided(program: Program, event: Event, loss: ast.expr, passes: str) -> b
 @rule
 def engine_bypassed(program: Program) -> Iterator[Report]:
     yield from judge_hooks(program)
+    yield from judge_fabric(program)
     made = [event for event in program.calls_of("initialize") if event.callee.name == "deepspeed.initialize"]
     if not made:
         return
@@ -110,14 +116,27 @@ def engine_bypassed(program: Program) -> Iterator[Report]:
             if event.scaler is None and not event.subject.has("scaled"):
                 yield Report(event.node, "backward() passes by the DeepSpeed engine, which scales the loss and adds the "
                              "gradients in its own buffers: engine.backward(loss)")
+    engines = {event.result.parts[0].identity for event in made if event.result.kind == values.SEQUENCE}
     for event in program.of_kind(events.CLIP) if managed else ():
-        if event.callee.kind != values.MODULE and isinstance(event.subject.parts, values.Value) and event.subject.parts.has("engine"):
+        clipped = event.subject.parts if event.subject.kind == values.PARAMETERS else None
+        if event.callee.kind != values.MODULE and clipped is not None and clipped.identity in engines:
             yield Report(event.node, "DeepSpeed keeps the gradients that its step takes in buffers of its own, times the loss "
                          "scale: this clips none of them. gradient_clipping in its configuration",
                          severity="" if is_low else "note")
     passes = entry(config, "gradient_accumulation_steps")
     if passes is not None and passes.constant not in (None, 1):
         yield from judge_division(program, managed, str(passes.constant), "the engine's")
+
+
+def judge_fabric(program: Program) -> Iterator[Report]:
+    """Clipping that passes by Fabric's loss scale."""
+    scaling = [event for event, precision in list_precisions(program)
+               if event.callee.name == "lightning.fabric.Fabric" and precision in FP16_MIXED]
+    if not scaling or not any(event.callee.kind == values.MANAGER for event in program.of_kind(events.MANAGED_BACKWARD)):
+        return
+    for event in program.of_kind(events.CLIP):
+        if event.callee.kind == values.UNKNOWN:
+            yield Report(event.node, "the gradients that are clipped carry Fabric's loss scale: fabric.clip_gradients")
 
 
 def find_config(program: Program, making: Event) -> values.Value:

@@ -88,3 +88,15 @@ def train(args, model, optimizer, loader):
             train_loss += loss.item() / args.passes
             accelerator.backward(loss)
             optimizer.step()
+# case: divided twice, in an object
+from accelerate import Accelerator
+class Trainer:
+    def __init__(self, cfg, model, optimizer, loader):
+        self.cfg, self.accelerator = cfg, Accelerator(gradient_accumulation_steps=cfg.passes)
+        self.model, self.optimizer, self.loader = self.accelerator.prepare(model, optimizer, loader)
+    def train(self):
+        for batch in self.loader:
+            with self.accelerator.accumulate(self.model):
+                loss = self.model(batch).loss
+                self.accelerator.backward(loss / self.cfg.passes)  # finds warning
+                self.optimizer.step()

@@ -93,3 +93,30 @@ class Module(L.LightningModule):
         self.manual_backward(self.compute_loss(batch))
         optimizer.step()
 trainer = L.Trainer(precision="16-mixed")
+# case: the module that the engine was made of
+import deepspeed
+import torch
+def main(model):
+    config = {"train_batch_size": 32, "fp16": {"enabled": True}, "zero_optimization": {"stage": 1}}
+    engine, _, _, _ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
+    for batch in loader:
+        engine.backward(engine(batch))
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # finds warning
+        torch.nn.utils.clip_grad_norm_(other.parameters(), 1.0)
+        engine.step()
+# case: Fabric's scale
+import torch
+from lightning.fabric import Fabric
+fabric = Fabric(precision="16-mixed")
+for x, y in loader:
+    fabric.backward(criterion(model(x), y))
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # finds warning
+    optimizer.step()
+# case: by Fabric, and without a scale
+import torch
+from lightning.fabric import Fabric
+fabric = Fabric(precision="bf16-mixed")
+for x, y in loader:
+    fabric.backward(criterion(model(x), y))
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()

@@ -48,3 +48,19 @@ def step(x, ids, old):
         c = lp(policy(x), ids)
     d = torch.exp(new - c)
     return a + b + d, torch.exp(-new)
+# case: models that are given, one in no region
+import torch
+import torch.nn.functional as F
+def log_probabilities(model, ids):
+    return F.log_softmax(model(ids).logits[:, :-1], -1).gather(2, ids)
+def train(policy_model, ref_model, loader):
+    for ids in loader:
+        with torch.autocast("cuda", dtype=torch.float16):
+            new = log_probabilities(policy_model, ids)
+        with torch.no_grad():
+            old = log_probabilities(ref_model, ids)
+        difference = old - new
+        loss = (torch.exp(difference) - difference - 1).mean()  # finds warning
+        with torch.no_grad(), torch.autocast("cuda", dtype=torch.float16):
+            old = log_probabilities(ref_model, ids)
+        ratio = torch.exp(new - old)
