@@ -262,6 +262,8 @@ class Calls:
             if kept is not None and kept.constant == "none" and last in library.TOKEN_LOSSES:
                 facts.append("unreduced")
             return Value(values.TENSOR, facts=frozenset(facts), dtype=self.loss_dtype(arguments), origin=node)
+        if library.is_loss_path(name) and not name.startswith("torch.") and not library.is_class(name):
+            return self.call_unknown(node, Value(path=name), arguments, keywords)
         if library.FACTORIES.match(name):
             dtype = values.as_dtype(keywords.get("dtype", NOTHING)).dtype or (first.dtype if last.endswith("_like") else "")
             is_zero = last.startswith("zeros") or last == "tensor" and first.kind == values.CONSTANT and first.constant == 0

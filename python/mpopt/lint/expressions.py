@@ -178,10 +178,12 @@ class Expressions(Calls):
         facts |= tensor.facts & {"outside"}
         self.derive(node, left, right)
         # A product is one with a weight, or with one over the number of passes.
-        if operation.has(ast.Div) and tensor is left or operation.has(ast.Mult):
-            facts |= {"divided"}
         if operation.has(ast.Mult) and tensor.has("unreduced") and self.is_mask(node):
             facts |= {"masked"}
+        elif operation.has(ast.Div) and tensor is left and tensor.has("masked") and tensor.has("sum"):
+            facts |= {"mean"}
+        elif operation.has(ast.Div) and tensor is left or operation.has(ast.Mult):
+            facts |= {"divided"}
         low = self.low_region()
         if operation.has(ast.MatMult) and not operation.assigns and low:
             return Value(values.TENSOR, dtype=low, facts=facts, origin=node)

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from mpopt.lint import events, values
+from mpopt.lint import events, library, values
 from mpopt.lint.events import Block, Branch, Event, Loop
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
@@ -54,7 +54,8 @@ def gradients_never_cleared(program: Program) -> Iterator[Report]:
             backward = [event for event in inside if event.kind == events.BACKWARD]
             step = [event for event in inside if event.kind in STEPS and not event.arguments
                     or event.kind == events.SCALER_STEP]
-            if backward and step and not any(event.kind in (events.OPAQUE, events.MANAGED_BACKWARD) for event in inside) \
+            if backward and step and not any(event.kind == events.MANAGED_BACKWARD or event.kind == events.OPAQUE
+                                             and may_clear(event) for event in inside) \
                     and id(step[0].node) not in reported \
                     and any(event.subject.kind == values.OPTIMIZER for event in step):
                 reported.add(id(step[0].node))
@@ -80,10 +81,16 @@ def judge_optimizers(program: Program) -> Iterator[Report]:
 
 
 def may_clear(event: Event) -> bool:
-    """Whether a call of something outside of the file may clear gradients."""
+    """Whether a call of something outside of the file may step or clear gradients: by its name, or as it gets an
+    optimizer, a module, a loss or its parameters."""
     given = values.sequence([*event.arguments, *event.keywords.values()])
-    return bool(re.search(r"zero|clear|step|optim|train", event.callee.name or event.callee.path, re.I)) \
-        or values.find(given, values.OPTIMIZER) is not None
+    return bool(CLEARS.search(event.callee.name or event.callee.path)) or any(
+        values.find(given, kind) is not None for kind in (values.OPTIMIZER, values.MODULE, values.PARAMETERS, values.SCALER)) \
+        or any(value.has("loss") or library.is_module_path(value.path) or library.is_optimizer_path(value.path)
+               for value in given.parts or ())
+
+
+CLEARS = re.compile(r"zero|clear|step|optim|train|backward|reset|update|fit|closure", re.I)
 
 
 def shared_identities(optimizer: values.Value, cleared: list[Event]) -> set:
@@ -125,7 +132,8 @@ def undivided_accumulation(program: Program) -> Iterator[Report]:
     reported: set[int] = set()
     for entry in program.entries:
         for branch, loop, inside in find_accumulation(entry):
-            if any(event.kind in STEPS or event.kind == events.OPAQUE for event in loop if id(event) not in inside):
+            if any(event.kind in STEPS or event.kind == events.OPAQUE and may_clear(event)
+                   for event in loop if id(event) not in inside):
                 continue
             passes = program.script.code(find_modulo(branch.test).right).strip("()")
             if passes == "1" or is_divided_by(program.text, passes):
