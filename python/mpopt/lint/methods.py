@@ -198,7 +198,8 @@ class Methods:
         if method == "zero_grad":
             self.record(events.ZERO_GRAD, node, subject=base)
             return NOTHING
-        if method in MODULE_SELF and (self.is_module(path) if path else base.origin is not None and library.is_class(base.name)):
+        is_made = base.kind == values.UNKNOWN and base.origin is not None and library.is_class(base.name)
+        if method in MODULE_SELF and (self.is_module(path) if path else is_made):
             return base
         if method == "autocast":
             region = values.Region(node=node, enabled=None)

@@ -326,3 +326,12 @@ import torch
 from models import ResNet
 net = ResNet().cuda().half()  # finds error
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+# case: an object of a class of the file whose base is imported
+import torch
+from nets import Transformer
+class Flow(Transformer):
+    pass
+flow = Flow(2).train()
+flow.requires_grad_(True)
+flow.to(torch.float16)  # finds error
+optimizer = torch.optim.SGD(flow.parameters(), lr=0.1)
