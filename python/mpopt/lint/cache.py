@@ -45,7 +45,8 @@ def digest_package() -> str:
 
 
 def find_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mpopt" / "lint"
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser(os.path.join("~", ".cache"))
+    return Path(home) / "mpopt" / "lint"
 
 
 def list_names(roots: tuple[str, ...]) -> list[str]:
@@ -85,8 +86,11 @@ class Cache:
         return findings
 
     def keep(self, path: str, findings: list[Finding], read: Iterable[str]) -> None:
-        rows = [[getattr(finding, name) for name in FIELDS] for finding in findings]
-        self.kept[path] = {"read": {each: digest_file(each) for each in (os.path.abspath(path), *read)}, "findings": rows}
+        digests = {each: digest_file(each) for each in (os.path.abspath(path), *read)}
+        # Standard input is another text each time.
+        if all(digests.values()):
+            rows = [[getattr(finding, name) for name in FIELDS] for finding in findings]
+            self.kept[path] = {"read": digests, "findings": rows}
 
     def write(self) -> None:
         """What cannot be written is judged anew the next time."""
@@ -94,6 +98,8 @@ class Cache:
             return
         text = json.dumps({"key": self.key, "files": self.kept}, separators=(",", ":"))
         with contextlib.suppress(OSError, UnicodeError):
+            if not self.path.is_absolute():
+                return  # There is no home.
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if len(text) <= LARGEST:
                 handle, name = tempfile.mkstemp(dir=self.path.parent)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from mpopt.lint import cache, cli
+from test_lint_command import lint
 from test_lint_projects import ENGINE, FILES, TRAIN, write
 
 
@@ -81,6 +82,14 @@ def test_a_damaged_cache_is_none(text, tmp_path, run, home):
     stored["files"] = {name: {"read": {}, "findings": [[1]]} for name in stored["files"]}
     path.write_text(json.dumps(stored))
     assert run() == (first, judged)
+
+
+def test_standard_input_is_another_text(tmp_path):
+    write(tmp_path / "project", {"a.py": "import torch\n"})
+    fault = "import torch\ntorch.set_default_dtype(torch.float16)\nloss.backward()\n"
+    for text, rules in ((fault, ["MP704"]), ("import torch\n", []), (fault, ["MP704"])):
+        done = lint(tmp_path / "project", "-", "--format", "json", input=text)
+        assert [finding["rule"] for finding in json.loads(done.stdout)["findings"]] == rules
 
 
 def test_a_cache_that_cannot_be_written(tmp_path, run, home):
