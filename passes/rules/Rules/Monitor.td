@@ -9,6 +9,14 @@ include "passes/rules/RuleBase.td"
 def GradientNorm : MonitorRule<"MP505", "gradient-norm"> {
   let severity = "error";
   let since = "0.2";
+  let thresholds = [
+    Threshold<"norm-error", "1000",
+      "norm of all gradients over which the next update breaks the weights">,
+    Threshold<"norm-high", "100", "norm of all gradients that is too large">,
+    Threshold<"norm-low", "0.01",
+      "norm of all gradients that is small where the loss has not fallen">,
+    Threshold<"norm-vanished", "1e-6", "norm of all gradients that learns nothing">,
+    Threshold<"norm-jump", "10", "times the median of the last norms">];
   let summary = "the norm of all gradients explodes, vanishes or jumps";
   let what = [{
     The norm of all unscaled gradients together is over 1000 (error) or over 100
@@ -38,6 +46,11 @@ def LossScale : MonitorRule<"MP506", "loss-scale"> {
   let severity = "error";
   let since = "0.2";
   let dtypes = ["f16"];
+  let thresholds = [
+    Threshold<"scale-falling", "128", "loss scale that is low if it still falls">,
+    Threshold<"scale-low", "1024", "loss scale that is low">,
+    Threshold<"scale-usual", "10000",
+      "loss scale that a run has in its usual state, without an overflow">];
   let summary = "the loss scale falls, and gradients do not fit at any";
   let what = [{
     The loss scale is 0, or 1 and does not rise (error); below 128 and falling,
@@ -67,6 +80,8 @@ def SkippedSteps : MonitorRule<"MP507", "skipped-steps"> {
   let severity = "error";
   let since = "0.2";
   let dtypes = ["f16"];
+  let thresholds = [
+    Threshold<"skipped-share", "0.01", "share of 100 steps that may be left out">];
   let summary = "the scaler leaves out more steps than it has to";
   let what = [{
     More than 1 % of the steps in a window of 100 were skipped, or skipped steps
@@ -93,6 +108,9 @@ def SkippedSteps : MonitorRule<"MP507", "skipped-steps"> {
 def NoGradient : MonitorRule<"MP508", "no-gradient"> {
   let severity = "warning";
   let since = "0.2";
+  let thresholds = [
+    Threshold<"no-gradient", "1e-10",
+      "magnitude that no element of a layer's gradient reaches">];
   let summary = "a layer gets no gradient";
   let what = [{
     The largest gradient of a layer, its weights and biases together, stays under
@@ -117,6 +135,9 @@ def NoGradient : MonitorRule<"MP508", "no-gradient"> {
 def WideRange : MonitorRule<"MP509", "wide-range"> {
   let severity = "warning";
   let since = "0.2";
+  let thresholds = [
+    Threshold<"wide-range", "10000",
+      "99.9th percentile of magnitudes, in units of their median">];
   let summary = "a tensor's magnitudes lie so far apart that the small ones are lost";
   let what = [{
     In three samples in a row the 99.9th percentile of the non-zero magnitudes of
@@ -141,6 +162,9 @@ def WideRange : MonitorRule<"MP509", "wide-range"> {
 def ChannelImbalance : MonitorRule<"MP510", "channel-imbalance"> {
   let severity = "warning";
   let since = "0.2";
+  let thresholds = [
+    Threshold<"channel-ratio", "10000",
+      "largest channel, in units of the median one">];
   let summary = "one channel of an output is far larger than the others";
   let what = [{
     In three samples in a row the root mean square of the largest channel of a
@@ -166,6 +190,9 @@ def ChannelImbalance : MonitorRule<"MP510", "channel-imbalance"> {
 def RanksDisagree : MonitorRule<"MP511", "ranks-disagree"> {
   let severity = "error";
   let since = "0.2";
+  let thresholds = [
+    Threshold<"rank-difference", "1e-5",
+      "difference of a norm between ranks, as a share of it">];
   let summary = "replicas on different ranks hold different parameters";
   let what = [{
     The norm of a parameter that is replicated (DDP, or a group that the monitor

@@ -79,7 +79,9 @@ def UnderflowRate : RunRule<"MP503", "underflow-rate"> {
     "dtype; seen from the threshold on";
   let thresholds = [
     Threshold<"underflow-rate", "0.5",
-      "share of the non-zero values seen that must round to zero">];
+      "share of the non-zero values seen that must round to zero">,
+    Threshold<"flushed-share", "0.05",
+      "share of a gradient's elements that FP16 flushes while it trains">];
   let summary = "most of the values seen round to zero in the dtype";
   let what = [{
     Of the non-zero values that a probe saw, the threshold's share or more are
@@ -87,6 +89,11 @@ def UnderflowRate : RunRule<"MP503", "underflow-rate"> {
     analysis says so. A run in the dtype itself cannot show it: there the zeros
     are like any other. A note where values of order 1 and more stay beside
     them, as in a confident softmax.
+
+    While a model trains, the monitor estimates which share of each gradient FP16
+    flushes, by what is left above the least number and by the zeros that lie in
+    no row or column of zeros, and tells of one over its own threshold in two
+    samples.
   }];
   let why = [{
     What is rounded to zero is gone: gradients that stop, divisors that are 0,
@@ -99,7 +106,7 @@ def UnderflowRate : RunRule<"MP503", "underflow-rate"> {
   }];
   let instead = [{
     Scale by a power of two (the table of scales in the report has it), or keep
-    the op and what reads it in FP32.
+    the op and what reads it in FP32. Gradients want a larger loss scale.
   }];
 }
 

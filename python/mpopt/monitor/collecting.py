@@ -94,6 +94,8 @@ class Collector:
         #: the state of the random generators at its beginning.
         self.keep_batch = False
         self.kept: dict | None = None
+        #: Parameters in whose gradients rows and columns of zeros are counted in a sample.
+        self.suspects: set[int] = set()
         #: Called with that batch, before the forward pass on it.
         self.use_kept: Callable[[dict], None] | None = None
         #: An optimizer stepped with scaled gradients.
@@ -278,6 +280,7 @@ class Collector:
                 self._pack.add(("norms", self.step, indices), norms)
             self.observer.gradients(indices, gradients, self.autocast, norms)
             self._project(GRADIENT, indices, gradients)
+            self._count_live(indices, gradients)
 
     @timed
     def _see_value(self, index: int, output) -> None:
@@ -376,6 +379,17 @@ class Collector:
         for index, tensor in zip(indices, tensors, strict=True):
             if tensor.numel():
                 self._pack.add(("projections", self.step, kind, index), project(tensor))
+
+    def _count_live(self, indices: list[int], gradients: list[torch.Tensor]) -> None:
+        """Shares of rows and of columns that hold anything, of suspect gradients."""
+        chosen = [(index, gradient) for index, gradient in zip(indices, gradients, strict=True)
+                  if index in self.suspects and gradient.dim() > 1 and gradient.layout is torch.strided]
+        if chosen:
+            shares = []
+            for _, gradient in chosen:
+                filled = plain(gradient).flatten(1) != 0
+                shares += [filled.any(1).float().mean(), filled.any(0).float().mean()]
+            self._pack.add(("live", self.step, [index for index, _ in chosen]), torch.stack(shares))
 
     def _sample_what_lies_still(self) -> None:
         if self._due:

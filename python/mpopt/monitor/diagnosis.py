@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 
-from mpopt.monitor import overflows
+from mpopt.monitor import flushing, overflows
 from mpopt.monitor.history import REPLAYED, History, Sample, Seen
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
@@ -243,19 +243,28 @@ class _Signs:
             return Answer(question, NO, "nothing is computed in fewer than 32 bits"), ""
         last: dict[str, tuple[Sample, Seen]] = {seen.name: (sample, seen)
                                                 for sample, seen in self.seen("gradient")
-                                                if seen.dtype in _FLUSH}
+                                                if seen.dtype in _FLUSH or "f16" in self.narrow and
+                                                flushing.is_of_fp16(min(seen.exponents, default=None))}
         if found := self.alerts("MP503"):
             return Answer(question, YES, _cite(found[0])), found[0]["layer"]
         if not last:
             return Answer(question, UNKNOWN, "no gradients in 16 or 8 bits were recorded"), ""
         worst, share = None, -1.0
         for sample, seen in last.values():
-            edge = _FLUSH[seen.dtype] + 2
-            low = sum(count for exponent, count in seen.exponents.items() if exponent < edge)
-            if low / max(1, seen.count) > share:
-                worst, share = (sample, seen), low / max(1, seen.count)
-        text = f"'{worst[1].name}': {100 * share:.2g} % within a factor of 4 of where {worst[1].dtype} ends, step {worst[0].step}"
+            low = _lost(seen) / max(1, seen.count)
+            if low > share:
+                worst, share = (sample, seen), low
+        text = f"'{worst[1].name}': about {100 * share:.2g} % in step {worst[0].step}"
         return Answer(question, YES if share > _LOST else NO, text), worst[1].name
+
+
+def _lost(seen: Seen) -> float:
+    """Elements that are 0 in place of a small number, or next to where their format ends."""
+    if flushing.is_of_fp16(min(seen.exponents, default=None)):
+        counts = [seen.exponents.get(flushing.LEAST + place, 0) for place in range(flushing.BINADES)]
+        return flushing.estimate(counts, seen.zero)
+    edge = _FLUSH.get(seen.dtype, -math.inf) + 2
+    return sum(count for exponent, count in seen.exponents.items() if exponent < edge)
 
 
 def _surely(*answers: Answer) -> str:

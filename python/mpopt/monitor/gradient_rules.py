@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mpopt.monitor import overflows
 from mpopt.monitor.alerts import Alert
-from mpopt.monitor.judging import LABELS, Judge, Run, Sample, Step, number
+from mpopt.monitor.judging import LABELS, Judge, Run, Sample, Step, limit, number
 from mpopt.monitor.record import GRADIENT, PARAMETER, VALUE
 
 
@@ -30,28 +30,29 @@ class GradientNorm(Judge):
         if total is None or not math.isfinite(total):
             return
         where, layer = self._largest(step)
+        limits = self.run.thresholds
         at = f"step {step.step}: the total gradient norm {number(total)}"
         remedy = ("lower the learning rate, check the loss term and the batch, or clip by "
                   f"{self.run.after_unscaling('clip_grad_norm_')}")
-        over = self.begins("over 1000", total > 1000, self.HIGH)
+        over = self.begins("over 1000", total > limits["norm-error"], self.HIGH)
         if over:
             yield Alert("MP505", "error", layer, step.step,
-                        f"{at} is over 1000 for {self.HIGH} steps, {where}: training is about to "
+                        f"{at} is over {limit(limits['norm-error'])} for {self.HIGH} steps, {where}: training is about to "
                         f"break; {remedy}")
-        high = self.begins("over 100", total > 100, self.HIGH)
-        if high and not over and total <= 1000:
+        high = self.begins("over 100", total > limits["norm-high"], self.HIGH)
+        if high and not over and total <= limits["norm-error"]:
             yield Alert("MP505", "warning", layer, step.step,
-                        f"{at} is over 100 for {self.HIGH} steps, {where}: gradients explode; "
+                        f"{at} is over {limit(limits['norm-high'])} for {self.HIGH} steps, {where}: gradients explode; "
                         f"{remedy}")
-        under = self.begins("under 1e-6", total < 1e-6, self.LOW)
+        under = self.begins("under 1e-6", total < limits["norm-vanished"], self.LOW)
         if under:
             yield Alert("MP505", "warning", "", step.step,
-                        f"{at} is under 1e-6 for {self.LOW} steps: nothing is learned; look for a "
+                        f"{at} is under {limit(limits['norm-vanished'])} for {self.LOW} steps: nothing is learned; look for a "
                         "loss that is divided twice, saturated activations or a detached loss")
-        if self.begins("under 0.01", total < 0.01 and not self._has_learned(step), self.LOW) \
-                and not under and total >= 1e-6:
+        if self.begins("under 0.01", total < limits["norm-low"] and not self._has_learned(step), self.LOW) \
+                and not under and total >= limits["norm-vanished"]:
             yield Alert("MP505", "note", "", step.step,
-                        f"{at} is under 0.01 for {self.LOW} steps and the loss has not fallen to "
+                        f"{at} is under {limit(limits['norm-low'])} for {self.LOW} steps and the loss has not fallen to "
                         "half of its first value: gradients vanish; check initialisation, "
                         "normalisation and what the loss is divided by")
         yield from self._see_jump(step, total, at, where, layer, over or high)
@@ -61,7 +62,7 @@ class GradientNorm(Judge):
         if len(recent) >= self.ENOUGH:
             median = statistics.median(recent)
             # A jump to a norm that is usual for training is none.
-            if self.begins("jump", total > 10 * median and total > 1) and not told:
+            if self.begins("jump", total > self.run.thresholds["norm-jump"] * median and total > 1) and not told:
                 yield Alert("MP505", "warning", layer, step.step,
                             f"{at} is {number(total / median) if median else 'far'} times the "
                             f"median of the last {len(recent)} ({number(median)}), {where}: an "
@@ -84,7 +85,6 @@ class NoGradient(Judge):
     """MP508: a layer, weights and biases together, whose largest gradient stays below 1e-10.
     A bias that cancels by algebra is no layer of its own."""
 
-    LEAST = 1e-10
     #: Steps in which norms were taken.
     TIMES = 20
 
@@ -108,7 +108,7 @@ class NoGradient(Judge):
             if layer in self.run.elsewhere:
                 continue
             norm = largest.get(layer)
-            silent = norm is None or norm < self.LEAST
+            silent = norm is None or norm < self.run.thresholds["no-gradient"]
             sampled = self.memory["levels"].get(f"sampled {layer}", (0, 0, False))[2]
             if not self.begins(layer, silent, pause=1) or sampled:
                 continue
@@ -121,7 +121,7 @@ class NoGradient(Judge):
             else:
                 yield Alert("MP508", "warning", layer, step.step,
                             f"step {step.step}: the norm of the gradient of layer '{layer}' stayed "
-                            f"at {number(norm)} or below for {self.TIMES} steps, under 1e-10: it "
+                            f"at {number(norm)} or below for {self.TIMES} steps, under {self._least}: it "
                             f"does not learn; {self._look_for('a factor of 0')}")
         memory["steps"] = 0
         largest.clear()
@@ -137,11 +137,15 @@ class NoGradient(Judge):
             largest[layer] = max(largest.get(layer, 0.0), magnitude)
         for layer, magnitude in largest.items():
             told = self.memory["levels"].get(layer, (0, 0, False))[2]
-            if self.begins(f"sampled {layer}", magnitude < self.LEAST and not told, times=2):
+            if self.begins(f"sampled {layer}", magnitude < self.run.thresholds["no-gradient"] and not told, times=2):
                 yield Alert("MP508", "warning", layer, sample.step,
                             f"step {sample.step}: no element of the gradient of layer '{layer}' "
-                            f"is above {number(magnitude)}, under 1e-10, for two samples: it does "
+                            f"is above {number(magnitude)}, under {self._least}, for two samples: it does "
                             f"not learn; {self._look_for('a factor near 0')}")
+
+    @property
+    def _least(self) -> str:
+        return limit(self.run.thresholds["no-gradient"])
 
     def _look_for(self, factor: str) -> str:
         flushed = self.run.in_16_bits(" or gradients that were flushed (a larger loss scale)")
@@ -277,28 +281,3 @@ class NonFinite(Judge):
             ((run.parameters[index], seen.dtype, seen.absmax)
              for index, seen in sample.of(PARAMETER) if run.layers[index] == run.modules[bad]))
         return f": {found}" if found else ""
-
-
-class FlushedGradients(Judge):
-    """MP503 of gradients: most of what is left lies in the last two binary orders of FP16.
-
-    A gradient that FP16 computed is a multiple of 2^-24; one with a smaller magnitude was
-    computed in a wider format, as all are where nothing is in FP16."""
-
-    SHARE = 0.5
-
-    def see_sample(self, sample: Sample) -> Iterator[Alert]:
-        if not self.run.may_use("f16"):
-            return
-        for index, seen in sample.of(GRADIENT):
-            last = seen.below(-22)
-            flushed = seen.nonzero >= 32 and not seen.below(-24) and last >= self.SHARE * seen.nonzero
-            if flushed and not self.memory["levels"].get(str(index), (0, 0, False))[0]:
-                self.wants_sample = True
-            if not self.begins(str(index), flushed, times=2):
-                continue
-            name = self.run.parameters[index]
-            yield Alert("MP503", "warning", self.run.layers[index], sample.step,
-                        f"step {sample.step}: of the gradient of '{name}' {seen.zero / seen.count:.0%} "
-                        f"is 0 and {last / seen.nonzero:.0%} of the rest is 2^-24 to 2^-22, the "
-                        "least that FP16 holds: gradients are flushed; raise the loss scale")

@@ -3,9 +3,10 @@
 import copy
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from mpopt.monitor import thresholds
 from mpopt.monitor.alerts import Alert
 from mpopt.monitor.record import Distribution
 
@@ -25,12 +26,18 @@ class Run:
     elsewhere: frozenset[str] = frozenset()
     #: First loss scale, None without a dynamic scaler.
     first_scale: float | None = None
+    #: Steps without an overflow after which the scale grows.
+    growth_interval: int = 2000
     #: Whether samples hold outputs of modules.
     sees_values: bool = False
     #: Bounds of inputs by name.
     inputs: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
     #: Formats below 32 bits that something was computed in, as far as the run was seen.
     narrow: set[str] = dataclasses.field(default_factory=set)
+    #: By key of the rules' records.
+    thresholds: Mapping[str, float] = dataclasses.field(default_factory=thresholds.defaults)
+    #: Parameters in whose gradients rows and columns of zeros are counted in the next sample.
+    suspects: set[int] = dataclasses.field(default_factory=set)
 
     def may_use(self, dtype: str) -> bool:
         """Whether something is, or where outputs are not looked at could be, computed in a format
@@ -107,6 +114,8 @@ class Sample:
     projections: dict[tuple[int, int], list[float]] = dataclasses.field(default_factory=dict)
     #: Of modules: the root mean squares of the largest channel and of the median one.
     channels: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    #: Of suspect gradients: the share of elements in neither a row nor a column of zeros.
+    live: dict[int, float] = dataclasses.field(default_factory=dict)
     #: Of parameters in 16 bits: the share of elements with a gradient that kept their value,
     #: and the learning rate.
     kept: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
@@ -162,3 +171,8 @@ class Judge:
 
 def number(value: float) -> str:
     return f"{value:.3g}"
+
+
+def limit(value: float) -> str:
+    """A threshold as people write it: `1000`, `1e-6`."""
+    return f"{value:g}".replace("e-0", "e-")

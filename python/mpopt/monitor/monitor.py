@@ -8,10 +8,11 @@ import torch
 
 from mpopt import _torch_ops
 from mpopt._command import Error, PathLike
-from mpopt.monitor import assumptions, history, overflows, replay
+from mpopt.monitor import assumptions, history, overflows, replay, thresholds as limits
 from mpopt.monitor.alerts import Alert, Log, Sink, StopTraining, check_actions, deliver, make_sink
 from mpopt.monitor.collecting import PERIODS, Collector
-from mpopt.monitor.gradient_rules import FlushedGradients, GradientNorm, NoGradient, NonFinite
+from mpopt.monitor.flushed_rules import FlushedGradients
+from mpopt.monitor.gradient_rules import GradientNorm, NoGradient, NonFinite
 from mpopt.monitor.judging import Judge, Run, Sample, Step
 from mpopt.monitor.naming import Names, is_compiled, unwrap
 from mpopt.monitor.optimizer_rules import LostUpdate, find_zero_epsilon, zero_epsilon
@@ -69,6 +70,10 @@ class Monitor:
                batch in `kept`, with the random generators' state at its beginning; `replay` also
                computes it at once with every op in view (`find_first_bad`), before the program
                does: `first_bad` has the op, and another alert tells of it
+    thresholds numbers by which rules judge, by key (`mpopt --list-rules`); they go over those of the
+               table `[thresholds]` of settings
+    config     path of settings, `none` for none; default: the nearest `mpopt.toml` in the working
+               directory or above it
     ranks      the process group whose ranks must hold the same parameters, or True for all;
                None: that of DDP; False: none
     compiled   whether the model runs under `torch.compile`, which does not see hooks that come
@@ -82,6 +87,7 @@ class Monitor:
                  inputs: Mapping | None = None, report: PathLike | None = None,
                  periods: Mapping[str, int] | None = None, values: str | bool | None = None,
                  sinks: Sequence | None = None, actions: Mapping[str, str] | None = None,
+                 thresholds: Mapping[str, float] | None = None, config: PathLike | None = None,
                  ranks=None, compiled: bool | None = None, enabled: bool = True):
         _torch_ops.require()
         self._optimizers = [] if optimizer is None else \
@@ -101,9 +107,10 @@ class Monitor:
             self._names.parameter_names, self._names.layers, self._names.module_names,
             elsewhere=self._names.find_elsewhere(),
             first_scale=self._scaler.first if scales else None,
+            growth_interval=self._scaler.growth_interval if scales else 2000,
             sees_values=bool(self._names.modules and record is not None and ledger is None and
                              checked["value"]),
-            inputs=assumptions.read(inputs, report),
+            inputs=assumptions.read(inputs, report), thresholds=limits.read(thresholds, config),
             narrow={name for parameter in self._names.parameters
                     if (name := dtype_name(parameter.dtype)) in overflows.LARGEST})
         self._judges: list[Judge] = [judge(self._run) for judge in _JUDGES]
@@ -112,6 +119,7 @@ class Monitor:
             self._ranks, periods=checked, pattern=record, ledger=ledger,
             compiled=is_compiled(model) if compiled is None else compiled,
             assumed=set(self._run.inputs))
+        self._collector.suspects = self._run.suspects
         self._windows: list[Window] = []
         self._found: list[Alert] = []
         self._last_scale = self._run.first_scale

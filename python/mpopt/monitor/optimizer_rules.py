@@ -15,11 +15,9 @@ SECOND_MOMENTS = ("exp_avg_sq", "square_avg", "sum", "max_exp_avg_sq")
 class LostUpdate(Judge):
     """MP409: weights in 16 bits that keep their value when they are updated."""
 
-    SHARE = 0.5
-
     def see_sample(self, sample: Sample) -> Iterator[Alert]:
         for index, (share, rate) in sample.kept.items():
-            lost = share >= self.SHARE
+            lost = share >= self.run.thresholds["lost-update-share"]
             name = self.run.parameters[index]
             if lost and not self.memory["levels"].get(name, (0, 0, False))[0]:
                 self.wants_sample = True

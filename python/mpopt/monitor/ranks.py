@@ -67,15 +67,13 @@ class RanksAgree(Judge):
     """MP511: replicated parameters that differ between ranks. Norms are sums of the same numbers
     in the same order, but processors and threads may differ: 1e-5 is left to them."""
 
-    TOLERANCE = 1e-5
-
     def see_sample(self, sample: Sample) -> Iterator[Alert]:
         for index, norms in sample.ranks.items():
             # NaN on all ranks is not a disagreement; sorted last, on some it is.
             comparable = [float("inf") if norm != norm else norm for norm in norms]
             usual = statistics.median_low(comparable)
             apart = [rank for rank, norm in enumerate(comparable)
-                     if norm != usual and abs(norm - usual) > self.TOLERANCE * abs(usual)]
+                     if norm != usual and abs(norm - usual) > self.run.thresholds["rank-difference"] * abs(usual)]
             name = self.run.parameters[index]
             if not self.begins(name, bool(apart)):
                 continue

@@ -267,6 +267,10 @@ class Distribution:
             #: No non-zero magnitude is below.
             self.least = max(2.0 ** bottom, now.min_nonzero)
 
+    def binades(self) -> tuple[int, list[int]]:
+        """The exponent of the first binade that is not empty, and counts from there on."""
+        return LEAST + self.first - 1, self.counts
+
     def below(self, exponent: int) -> int:
         """Non-zero values below 2^exponent."""
         return sum(self.counts[:max(0, exponent - LEAST + 1 - self.first)])

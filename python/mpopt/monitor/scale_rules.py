@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from mpopt.monitor import trend
 from mpopt.monitor.alerts import Alert
-from mpopt.monitor.judging import Judge, Run, Step, number
+from mpopt.monitor.judging import Judge, Run, Step, limit, number
 
 #: A scale from which on a scaler is expected to come down: GradScaler's own start. DeepSpeed
 #: and Megatron-LM start at 2^32.
@@ -27,7 +27,7 @@ class LossScale(Judge):
 
     def __init__(self, run: Run):
         super().__init__(run)
-        self.memory |= {"drops": 0, "still": 0, "seen": []}
+        self.memory |= {"drops": 0, "still": 0, "seen": [], "quiet": 0}
 
     def see_step(self, step: Step) -> Iterator[Alert]:
         first, scale = self.run.first_scale, step.next_scale
@@ -42,14 +42,14 @@ class LossScale(Judge):
             memory["drops"] = 0
         memory["still"] = 0 if scale > 1 or rose else memory["still"] + 1
         memory["seen"] = [*memory["seen"][-49:], [step.step, scale]]
-        start = min(first, USUAL)
+        start, limits = min(first, USUAL), self.run.thresholds
         ends = trend.steps_to_one(memory["seen"])
         forecast = f"; if it goes on it is 1 in {ends:.0f} steps" if ends and scale > 1 else ""
         gone = self.begins("gone", scale == 0)
         stuck = self.begins("stuck", 0 < scale <= 1 and memory["still"] >= self.STILL)
-        low = self.begins("low", scale < 128 and scale < start and (fell or self._is_low("low")))
+        low = self.begins("low", scale < limits["scale-falling"] and scale < start and (fell or self._is_low("low")))
         deep = self.begins("deep", scale < start / 100)
-        under = self.begins("under", scale < 1024 and scale < start)
+        under = self.begins("under", scale < limits["scale-low"] and scale < start)
         drops = self.begins("drops", memory["drops"] >= self.DROPS)
         if gone:
             yield self._alert("error", step, f"{at} is 0: no step is taken any more, and gradients "
@@ -59,16 +59,27 @@ class LossScale(Judge):
                               "gradient overflows, whatever its scale, so the forward pass or the "
                               "loss is not finite")
         elif low:
-            yield self._alert("warning", step, f"{at} is {number(scale)}, under 128, and falling"
+            yield self._alert("warning", step, f"{at} is {number(scale)}, under {limit(limits['scale-falling'])}, and falling"
                               + forecast)
         elif deep:
             yield self._alert("warning", step, f"{at} is {number(scale)}, under a hundredth of its "
                               f"first value {number(first)}{forecast}")
         elif under:
-            yield self._alert("warning", step, f"{at} is {number(scale)}, under 1024{forecast}")
+            yield self._alert("warning", step, f"{at} is {number(scale)}, under {limit(limits['scale-low'])}{forecast}")
         elif drops:
             yield self._alert("warning", step, f"{at} fell {self.DROPS} times without growing, to "
                               f"{number(scale)}{forecast}")
+        yield from self._see_quiet(step, scale, fell)
+
+    def _see_quiet(self, step: Step, scale: float, fell: bool) -> Iterator[Alert]:
+        """A scale that nothing pushed down, and that is not where scales usually are."""
+        memory, usual = self.memory, self.run.thresholds["scale-usual"]
+        memory["quiet"] = 0 if fell or scale >= usual else memory["quiet"] + 1
+        if self.begins("quiet", memory["quiet"] >= self.run.growth_interval):
+            yield Alert("MP506", "note", "", step.step,
+                        f"step {step.step}: the loss scale has been under {limit(usual)} for "
+                        f"{memory['quiet']} steps without an overflow ({number(scale)} now): small gradients are "
+                        "lost that a larger one would keep; begin with a larger scale, and let it grow (growth_interval)")
 
     def _is_low(self, key: str) -> bool:
         return self.memory["levels"].get(key, (0, 0, False))[2]
@@ -82,7 +93,6 @@ class SkippedSteps(Judge):
     first way down, and one after each time that it grew."""
 
     WINDOW, LOOK, FIRST_WAY = 100, 10, 20
-    SHARE = 0.01
 
     def __init__(self, run: Run):
         super().__init__(run)
@@ -115,11 +125,11 @@ class SkippedSteps(Judge):
         begin = max(memory["begin"], step.step - self.WINDOW + 1)
         memory["skips"] = skips = [at for at in memory["skips"] if at >= begin]
         span = step.step - begin + 1
-        share = len(skips) / self.WINDOW
-        if self.begins("share", share > self.SHARE, pause=self.WINDOW):
+        share, most = len(skips) / self.WINDOW, self.run.thresholds["skipped-share"]
+        if self.begins("share", share > most, pause=self.WINDOW):
             yield self._alert("warning", step,
                               f"{len(skips)} of the last {span} steps were skipped, over "
-                              f"{self.SHARE:.0%} of {self.WINDOW}")
+                              f"{100 * most:.3g} % of {self.WINDOW}")
         if memory["steps"] % self.LOOK == 0 and len(skips) > 1:
             chance = trend.rising(skips, begin, step.step + 1)
             if self.begins("rising", chance < trend.ERROR_RATE, pause=self.WINDOW):

@@ -27,6 +27,12 @@ class Scaler:
             return float(getattr(self.given, "_init_scale", 65536.0))
         return self._number()
 
+    @property
+    def growth_interval(self) -> int:
+        """Steps without an overflow after which the scale grows; PyTorch's default for others."""
+        interval = getattr(self.given, "_growth_interval", None)
+        return interval if isinstance(interval, int) and interval > 0 else 2000
+
     def read(self) -> torch.Tensor | float | None:
         """The scale now: a copy on its device, or a number where the host has it."""
         if not self.enabled:

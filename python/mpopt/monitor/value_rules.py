@@ -4,11 +4,9 @@ import math
 from collections.abc import Iterator
 
 from mpopt.monitor.alerts import Alert
-from mpopt.monitor.judging import Judge, Run, Sample, Step, number
+from mpopt.monitor.judging import Judge, Run, Sample, Step, limit, number
 from mpopt.monitor.record import GRADIENT, VALUE
 
-#: Of FP16; MP211 and MP502 of the analysis have the same margin.
-NEAR_OVERFLOW = 60000.0
 #: Exponents of the least normal numbers.
 LEAST_NORMAL = {"f16": -14, "bf16": -126, "f32": -126}
 
@@ -29,10 +27,10 @@ class NearOverflow(Judge):
             if not seen or seen.dtype != "f16":
                 continue
             name = self.run.modules[index]
-            near = self.begins(f"near {name}", seen.absmax >= NEAR_OVERFLOW)
+            near = self.begins(f"near {name}", seen.absmax >= self.run.thresholds["near-overflow"])
             earlier = self.memory["largest"].setdefault(name, [])
             rate = self._rate([*earlier, seen.absmax])
-            grows = rate is not None and seen.absmax * rate ** self.AHEAD >= NEAR_OVERFLOW
+            grows = rate is not None and seen.absmax * rate ** self.AHEAD >= self.run.thresholds["near-overflow"]
             grown = self.begins(f"grows {name}", grows and seen.absmax > 256, times=1)
             self.memory["largest"][name] = [*earlier[-2:], seen.absmax]
             remedy = ("scale it down, normalise before it or keep the module in FP32 "
@@ -60,18 +58,17 @@ class NearOverflow(Judge):
 class DeadLayer(Judge):
     """MP504: a module whose output is 0, or next to it, in two samples in a row."""
 
-    LEAST = 1e-10
-
     def see_sample(self, sample: Sample) -> Iterator[Alert]:
+        least = self.run.thresholds["dead-layer"]
         for index, seen in sample.of(VALUE):
-            dead = seen.count > 0 and not seen.nan and not seen.inf and seen.absmax < self.LEAST
+            dead = seen.count > 0 and not seen.nan and not seen.inf and seen.absmax < least
             name = self.run.modules[index]
             if dead and not self.memory["levels"].get(name, (0, 0, False))[0]:
                 self.wants_sample = True
             if self.begins(name, dead, times=2, pause=1):
                 yield Alert("MP504", "warning", name, sample.step,
                             f"step {sample.step}: all {seen.count} values that '{name}' gave are "
-                            f"{'0' if not seen.absmax else 'below 1e-10'}: dead units"
+                            f"{'0' if not seen.absmax else f'below {limit(least)}'}: dead units"
                             + self.run.in_16_bits(", flushed weights or an overflow before a "
                                                   "normalisation") +
                             "; look at the weights and biases before it, and lower the learning "
@@ -82,7 +79,7 @@ class WideRange(Judge):
     """MP509: a tensor of magnitudes so far apart that its small ones are lost, while the bulk
     is small, too."""
 
-    RATIO, TIMES, WORSE = 1e4, 3, 10.0
+    TIMES, WORSE = 3, 10.0
 
     def __init__(self, run: Run):
         super().__init__(run)
@@ -98,7 +95,7 @@ class WideRange(Judge):
                 ratio = 0.0
                 if seen.below(normal) >= 0.001 * seen.nonzero and (median := seen.quantile(0.5)):
                     ratio = seen.quantile(0.999) / median
-                wide = ratio > self.RATIO
+                wide = ratio > self.run.thresholds["wide-range"]
                 key = f"{noun} {names[index]}"
                 told = self.memory["told"].get(key)
                 worse = told is not None and wide and ratio > self.WORSE * told
@@ -118,7 +115,7 @@ class WideRange(Judge):
 class ChannelImbalance(Judge):
     """MP510: channels of one output that are of different orders."""
 
-    RATIO, TIMES, WORSE = 1e4, 3, 10.0
+    TIMES, WORSE = 3, 10.0
 
     def __init__(self, run: Run):
         super().__init__(run)
@@ -132,7 +129,7 @@ class ChannelImbalance(Judge):
             ratio = largest / median if known else 0.0
             told = self.memory["told"].get(name)
             worse = told is not None and ratio > self.WORSE * told
-            if self.begins(name, ratio > self.RATIO, self.TIMES) or worse:
+            if self.begins(name, ratio > self.run.thresholds["channel-ratio"], self.TIMES) or worse:
                 self.memory["told"][name] = ratio
                 yield Alert("MP510", "warning" if worse else "note", name, step,
                             f"step {step}: the root mean square of the largest channel of "

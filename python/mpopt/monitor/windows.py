@@ -40,6 +40,10 @@ def fill(steps: Sequence[Step], sample: Sample | None, numbers, last_scale: floa
         elif word == "buffers":
             # Those of each device by themselves.
             step.buffers |= dict(zip(rest[0], values, strict=True))
+        elif word == "live":
+            if sample is not None and sample.step == at:
+                sample.live |= {index: rows * columns for index, rows, columns in
+                                zip(rest[0], values[::2], values[1::2], strict=True)}
         elif word == "projections":
             if sample is not None and (sample.step == at or rest[0] == PARAMETER):
                 # Of several calls in a step the last one; parameters come once.
