@@ -266,4 +266,43 @@ def InputRange : MonitorRule<"MP513", "input-range"> {
   }];
 }
 
+def LossCourse : MonitorRule<"MP514", "loss-course"> {
+  let severity = "warning";
+  let since = "0.2";
+  let thresholds = [
+    Threshold<"loss-rise", "0.5",
+      "rise of the loss above its usual level, as a share of that">,
+    Threshold<"loss-deviations", "8",
+      "rise of the loss above its usual level, in deviations of single losses">,
+    Threshold<"loss-patience", "200",
+      "steps in which a loss has to fall by more than its noise">];
+  let summary = "the loss jumps, rises or stays where it is";
+  let what = [{
+    A loss far above its usual level, both as a share of it and in deviations of
+    single losses from the median of the last fifty: a note for a spike of one
+    or two steps (if its logarithm is as far off), a warning for one that stays
+    for three; a loss whose level
+    rose above the least that it had, and has not come back (warning, error
+    where it is over its first value); a loss that did not fall by more than its
+    noise over the patience, from the start (warning, or a note where the
+    learning rate explains it). Each says what else moved in these steps (scale,
+    skipped steps, norm, inputs, learning rate, weights), or that precision
+    shows no sign.
+  }];
+  let why = [{
+    A spike that passes is an odd batch; one that stays has damaged the weights.
+    A loss that rises over hundreds of steps is lost time, in every format.
+  }];
+  let example = [{
+    ```python
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-2)   # no warm-up
+    ```
+  }];
+  let instead = [{
+    Keep the batch (`actions={"MP514": "keep"}`) and look at it; lower the learning
+    rate, clip, go back to a checkpoint; where scale or norm moved first, mend
+    what they tell of.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_MONITOR_TD

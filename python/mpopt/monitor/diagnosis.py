@@ -414,6 +414,9 @@ def _tables(signs: _Signs) -> Iterator[tuple]:
            ("raise epsilon to 1e-7 or more", *signs.in_16_bits("keep the state in FP32")))
     yield (("MP411",), "the scaler is used in the wrong order", "Were gradients clipped or used while they were scaled?",
            ("scaler.unscale_(optimizer) before clipping; scaler.step(optimizer) in place of optimizer.step()",))
+    yield (("MP514",), "the loss leaves its course", "Did the loss jump, rise or stay where it is?",
+           ("the alert says what else moved", "keep and look at the batch (actions={'MP514': 'keep'} keeps the next one)",
+            "lower the learning rate, or go back to a checkpoint before the step"))
     yield (("MP511",), "ranks disagree", "Do ranks hold different parameters?",
            ("broadcast the parameters at the start", "look for random numbers and for conditions that differ by rank"))
     yield (("MP513",), "inputs outside of what was assumed", "Did inputs leave the range that was assumed of them?",

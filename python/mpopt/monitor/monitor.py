@@ -14,6 +14,7 @@ from mpopt.monitor.collecting import PERIODS, Collector
 from mpopt.monitor.flushed_rules import FlushedGradients
 from mpopt.monitor.gradient_rules import GradientNorm, NoGradient, NonFinite
 from mpopt.monitor.judging import Judge, Run, Sample, Step
+from mpopt.monitor.loss_rules import LossCourse
 from mpopt.monitor.naming import Names, is_compiled, unwrap
 from mpopt.monitor.optimizer_rules import LostUpdate, find_zero_epsilon, zero_epsilon
 from mpopt.monitor.projections import encode
@@ -40,7 +41,7 @@ from mpopt.monitor.windows import Window, fill
 
 _JUDGES = (NonFinite, GradientNorm, NoGradient, LossScale, SkippedSteps, ClippedScaled,
            FlushedGradients, NearOverflow, DeadLayer, WideRange, ChannelImbalance, InputRange,
-           LostUpdate, RanksAgree, Buffers)
+           LostUpdate, RanksAgree, Buffers, LossCourse)
 
 
 class Monitor:
