@@ -4,7 +4,7 @@
 import dataclasses
 import math
 
-from mpopt.monitor import diagnosis
+from mpopt.monitor import diagnosis, verdict
 from mpopt.monitor.history import NUMBERS, History, Sample
 
 #: More points than a plot has pixels, and more columns than a heat map, show nothing.
@@ -152,6 +152,18 @@ def _skipped_share(every: list[dict], shown: list[dict]) -> list[float]:
             held -= recent.pop(0)
         shares[step["step"]] = held / len(recent)
     return [shares[step["step"]] for step in shown]
+
+
+def describe_courses(histories: list[History], titles: tuple[str, str], judged) -> dict:
+    """Loss and metrics of two runs over each other, and what is to be said of the second
+    (`mpopt.monitor.judge_run`)."""
+    curves = {}
+    for each in judged.quantities:
+        curves[each.name] = [
+            [[step, _known(value)] for step, value in sorted(verdict.series(run)[each.name].items())] for run in histories]
+        for points in curves[each.name]:
+            points[:] = points[::max(1, math.ceil(len(points) / MOST_POINTS))]
+    return {"titles": list(titles), "verdict": judged.as_dict(), "curves": curves}
 
 
 def describe_comparison(compared, titles: tuple[str, str]) -> dict:

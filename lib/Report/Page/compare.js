@@ -1,7 +1,22 @@
 // Two models, reports or runs side by side.
 
 function drawCompare(report, data, go, view) {
-  return [report.compare ? compareSides(report.compare, data.reports, view) : null, report.against ? compareRuns(report.against) : null];
+  return [report.compare ? compareSides(report.compare, data.reports, view) : null, report.courses ? compareCourses(report.courses) : null,
+    report.against ? compareRuns(report.against) : null];
+}
+
+// Loss and metrics of two runs, and whether the second is as good as the first.
+function compareCourses({ titles, verdict, curves }) {
+  const bad = verdict.type === 2, mark = verdict.parted === null ? [] : [{ step: verdict.parted, color: "near", text: "the curves part" }];
+  const percent = (share) => `${digits(100 * number(share))} %`;
+  const row = (each) => h("li", null, h("span", { class: "ask" }, shortened(each.name, 60)), h("span", { class: "say" },
+    `${digits(number(each.reference))} and ${digits(number(each.run))}: ${each.outcome} (${percent(each.worse)} worse, noise ${percent(each.noise)})`));
+  return [h("section", { class: `card verdict ${bad ? "bad" : "good"}`, "aria-label": "Verdict of the run" },
+    h("ol", null, h("li", null, h("span", { class: "ask" }, verdict.type ? `Type ${verdict.type}` : "As good"), h("span", { class: "say" }, said(verdict.text, 400))),
+      verdict.quantities.map(row))),
+  h("div", { class: "grid plots" }, Object.entries(curves).map(([key, lines]) => lineChart({ title: shortened(key, 60), marks: mark,
+    series: lines.map((points, index) => ({ name: titles[index], color: index ? "var(--past)" : "var(--accent)",
+      points: points.map(([step, value]) => [step, number(value)]) })) })))];
 }
 
 // -- What one run saw, and what another did -----------------------------------------------------

@@ -44,12 +44,21 @@ function stepPlots(run) {
   const spread = d3.extent(loss.map(([, value]) => value).filter(Number.isFinite));
   const scale = pointsOf(run, "loss_scale"), rate = pointsOf(run, "learning_rate");
   const isConstant = rate.every(([, value]) => value === rate[0][1]);
-  const scaleChart = scale.length ? lineChart({ title: "Loss scale, and the window in which FP16 holds the gradients", log: 2, marks,
+  // Where healthy runs are, and the zone in which this one is now.
+  const zones = (points, list) => {
+    const last = points.length ? points[points.length - 1][1] : NaN;
+    const zone = list.find((band) => last >= band.from && last <= band.to);
+    return { bands: list, now: Number.isFinite(last) ? `now ${digits(last)}: ${zone ? zone.label : "outside of what is usual"}` : "" };
+  };
+  const scaleZone = zones(scale, [{ from: 32768, to: 65536, color: "var(--fair)", label: "usual for a loss scale" },
+    { from: 10000, to: 32768, color: "var(--near)", label: "low, but in order" }]);
+  const normZone = zones(pointsOf(run, "gradient_norm"), [{ from: .1, to: 10, color: "var(--fair)", label: "usual for a norm" }]);
+  const scaleChart = scale.length ? lineChart({ title: `Loss scale (${scaleZone.now}), and the window in which FP16 holds the gradients`, log: 2, marks, bands: scaleZone.bands,
     series: [{ name: "loss scale", color: "var(--accent)", points: scale },
       ...(run.windows.length ? [{ name: "gradients overflow above", color: "var(--past)", points: run.windows.map(([step, , high]) => [step, 2 ** high]) },
         { name: "over 1 % of them is lost below", color: "var(--warning)", points: run.windows.map(([step, low]) => [step, 2 ** low]) }] : [])] }) : null;
   return h("div", { class: "grid plots" }, one("loss", "Loss", { log: positive && spread[1] / spread[0] > 30 }), scaleChart,
-    one("gradient_norm", "Norm of the gradients", { log: true, bands: [] }),
+    one("gradient_norm", "Norm of the gradients", { log: true, bands: normZone.bands, title: `Norm of the gradients (${normZone.now})` }),
     run.skipped ? one("skipped", "Share of the last 100 steps that was skipped", {}) : null, isConstant ? null : one("learning_rate", "Learning rate", {}));
 }
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mpopt.monitor.reading import read
     from mpopt.monitor.replay import FirstBad, Operand
     from mpopt.monitor.tensorboard import to_tensorboard
+    from mpopt.monitor.verdict import Verdict, judge_run
 
 _HOMES = {
     "Alert": "alerts",
@@ -38,9 +39,11 @@ _HOMES = {
     "PERIODS": "collecting",
     "Predictions": "predicting",
     "StopTraining": "alerts",
+    "Verdict": "verdict",
     "check_predictions": "predicting",
     "compare": "comparing",
     "compare_log_probabilities": "log_probabilities",
+    "judge_run": "verdict",
     "read": "reading",
     "to_tensorboard": "tensorboard",
 }

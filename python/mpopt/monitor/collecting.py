@@ -172,9 +172,14 @@ class Collector:
 
     # -- Steps and windows ---------------------------------------------------------------
 
-    def end_step(self, loss) -> Window | None:
+    def end_step(self, loss, metrics: Mapping | None = None) -> Window | None:
         """Ends a step; gives the window if it is over with it."""
         step = self._current
+        for name, value in (metrics or {}).items():
+            if isinstance(value, torch.Tensor):
+                self._pack.add(("metric", self.step, name), _number(value))
+            else:
+                step.metrics[name] = float(value)
         if isinstance(loss, torch.Tensor):
             # A captured graph writes its loss to the same place in each step.
             self._pack.add(("loss", self.step), _number(loss))

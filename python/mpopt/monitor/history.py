@@ -5,6 +5,7 @@ follow a run that goes on. The first line has `schema` (`mpopt-history/1`), `ran
 `formats`, those of 16 and 8 bits in use (autocast, parameters, outputs); each other one has one of
 
     step    its number; `loss`, `loss_scale`, `gradient_norm`, `learning_rate`, where there is one;
+            `metrics`, by name, that `Monitor.step` was given;
             `skipped` if the scaler left the update out, `bad`, the first parameter whose gradient
             was NaN or Inf
     alert   a rule, as `Alert.as_dict` gives it
@@ -21,7 +22,7 @@ import math
 import os
 import pathlib
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mpopt import _input_files, _json_files
 from mpopt._command import Error, PathLike
@@ -43,7 +44,7 @@ def path_of(record: PathLike) -> pathlib.Path:
     return pathlib.Path(os.fspath(record).removesuffix(".mprec") + SUFFIX)
 
 
-def _word(value: float):
+def word(value: float):
     return value if math.isfinite(value) else "nan" if math.isnan(value) else \
         "inf" if value > 0 else "-inf"
 
@@ -63,9 +64,10 @@ class Writer:
         self._write({"schema": SCHEMA, "rank": rank, "first_scale": first_scale,
                      "formats": sorted(formats)})
 
-    def numbers(self, step: int, values: dict[str, float], *, skipped: bool,
-                bad: str | None) -> None:
-        self._write({"step": step, **{name: _word(value) for name, value in values.items()},
+    def numbers(self, step: int, values: dict[str, float], *, skipped: bool, bad: str | None,
+                metrics: Mapping[str, float] | None = None) -> None:
+        self._write({"step": step, **{name: word(value) for name, value in values.items()},
+                     **({"metrics": {name: word(value) for name, value in metrics.items()}} if metrics else {}),
                      **({"skipped": True} if skipped else {}), **({"bad": bad} if bad else {})})
 
     def alert(self, alert) -> None:
@@ -113,7 +115,7 @@ def _entry(kind: int, name: str, seen) -> list:
     from mpopt.monitor.record import LEAST
 
     return [KINDS[kind], name, seen.dtype, seen.count, seen.zero, seen.nan, seen.inf,
-            _word(float(f"{seen.absmax:.6g}")), LEAST + seen.first - 1, seen.counts]
+            word(float(f"{seen.absmax:.6g}")), LEAST + seen.first - 1, seen.counts]
 
 
 # -- Reading ----------------------------------------------------------------------------------
@@ -248,6 +250,8 @@ def _header(line: dict) -> dict:
 def _step(line: dict) -> dict:
     step: dict = {name: float(line[name]) for name in NUMBERS if name in line}
     step["step"] = _count(line["step"])
+    if metrics := line.get("metrics"):
+        step["metrics"] = {_text(name): float(value) for name, value in metrics.items()}
     if line.get("skipped"):
         step["skipped"] = True
     if line.get("bad"):

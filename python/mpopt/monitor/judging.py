@@ -67,6 +67,8 @@ class Step:
     #: Extremes of inputs by name.
     inputs: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
     learning_rate: float | None = None
+    #: What the program gave beside the loss, by name.
+    metrics: dict[str, float] = dataclasses.field(default_factory=dict)
     #: Whether its gradients are in the record.
     recorded: bool = False
     #: Norms by parameter as they were right before they were unscaled, of those that something

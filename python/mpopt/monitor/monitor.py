@@ -165,17 +165,18 @@ class Monitor:
 
     # -- The step ------------------------------------------------------------------------
 
-    def step(self, loss=None) -> None:
+    def step(self, loss=None, metrics: Mapping | None = None) -> None:
         """A step of the training is over: called after `optimizer.step()`, and after
         `scaler.update()` where there is one. `loss` is a number or a tensor of one element, not
-        scaled. Nothing is waited for; numbers are copied from a device when a window closes.
+        scaled; `metrics`, in the same forms by name, go into the history, by which runs are judged
+        (`judge_run`). Nothing is waited for; numbers are copied from a device when a window closes.
 
         Raises `StopTraining` where an alert's action is `stop`."""
         if not self._enabled:
             self._collector.step += 1
             return
         begin = self._collector.now()
-        if window := self._collector.end_step(loss):
+        if window := self._collector.end_step(loss, metrics):
             self._windows.append(window)
         if self._windows:
             self._judge()
@@ -287,7 +288,7 @@ class Monitor:
             self._record_numbers(step, values)
             self._write_step(step, values)
         for sink in self._sinks:
-            sink.numbers(step.step, values)
+            sink.numbers(step.step, {**values, **step.metrics})
 
     def _record_numbers(self, step: Step, values: dict[str, float]) -> None:
         # What judges recorded gradients by their scale wants those scales and no others.
@@ -305,7 +306,7 @@ class Monitor:
                 self._history.alert(alert)
         bad = step.first_bad()
         self._history.numbers(step.step, values, skipped=step.skipped,
-                              bad=None if bad is None else self._run.parameters[bad])
+                              bad=None if bad is None else self._run.parameters[bad], metrics=step.metrics)
 
     def _tell_sample(self, sample) -> None:
         if self._history is None or not (sample.seen or sample.flowed):

@@ -159,10 +159,15 @@ class Sources:
                 runs.setdefault((path.parent, _run_name(history.path_of(path))), []).append(path)
         if len(runs) != 2:
             return []
-        from mpopt.monitor import comparing
+        from mpopt.monitor import comparing, verdict
 
-        compared = comparing.compare(*runs.values())
-        return [_run_page.describe_comparison(compared, tuple(name for _, name in runs))]
+        titles = tuple(name for _, name in runs)
+        page = _run_page.describe_comparison(comparing.compare(*runs.values()), titles)
+        histories = [history.read(paths) for paths in runs.values()]
+        with contextlib.suppress(Error):
+            # Without a loss in common there is no verdict.
+            page["courses"] = _run_page.describe_courses(histories, titles, verdict.judge_run(*histories))
+        return [page]
 
     def _confirm(self, files: tuple[pathlib.Path, ...]) -> dict:
         """What became of the findings of an instrumented model in a run, with its map."""
