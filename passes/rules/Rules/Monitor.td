@@ -305,4 +305,33 @@ def LossCourse : MonitorRule<"MP514", "loss-course"> {
   }];
 }
 
+def StandingState : MonitorRule<"MP515", "standing-state"> {
+  let severity = "error";
+  let since = "0.2";
+  let summary = "casts of weights or buffers stay what they were while it trains";
+  let what = [{
+    The cast that autocast made of a weight is still used after the weight has
+    changed (error): one region of autocast lies around several steps, and keeps
+    its casts until it is left. Or a float buffer that moved before has had the
+    same norm in three looks in a row (note).
+  }];
+  let why = [{
+    Weights are updated and the model goes on computing with those of the first
+    step; the loss stays flat while gradients look healthy. A running statistic or
+    an average of weights that stands still makes evaluation one of an older
+    model.
+  }];
+  let example = [{
+    ```python
+    with torch.autocast("cuda", torch.float16):
+        for x, y in loader:                # the region is never left
+            loss = criterion(model(x), y)
+    ```
+  }];
+  let instead = [{
+    A region in each step around forward pass and loss; `cache_enabled=False` where
+    it has to be larger. `model.train()` behind each evaluation.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_MONITOR_TD

@@ -26,6 +26,7 @@ from mpopt.monitor.naming import Names
 from mpopt.monitor.observing import Observer
 from mpopt.monitor.packs import Pack
 from mpopt.monitor.projections import project
+from mpopt.monitor.protocol import KeptCasts, Protocol
 from mpopt.monitor.random_state import random_state
 from mpopt.monitor.ranks import Ranks
 from mpopt.monitor.record import GRADIENT, PARAMETER, VALUE
@@ -106,7 +107,11 @@ class Collector:
         self._values = ValueHooks(names.modules, self._see_value)
         self._compiled_values: CompiledValueHooks | None = None
         self._updates = UpdateWatch(self._see_update)
-        self._unscaling = ScalerWatch(scaler, names.index, self._see_changed) if scaler else None
+        #: Faults in the order of the step, by name, with the first step that had each.
+        self.misused: dict[str, int] = {}
+        self._protocol = Protocol(lambda fault: self.misused.setdefault(fault, self.step))
+        self._casts = KeptCasts()
+        self._unscaling = ScalerWatch(scaler, names.index, self._see_changed, self._protocol) if scaler else None
         self._handles: list = []
         self._update_handles: list = []
         self._due: set[str] = set()
@@ -196,6 +201,7 @@ class Collector:
         self._sample_what_lies_still()
         if self._unscaling:
             self._unscaling.forget()
+        self._casts.end_step(self.step)
         if sample := self._current_sample:
             if self._sample and not sample.ran:
                 sample.ran = self._sample.ran
@@ -227,6 +233,7 @@ class Collector:
             self._gradients.attach()
         else:
             self._gradients.detach()
+        self._protocol.begin(self._gradients.is_attached)
         self._current_sample = Sample(step) if due else None
         if due and not due.isdisjoint(RECORDED):
             self.observer.open(self.resumed)
@@ -270,6 +277,7 @@ class Collector:
 
     @timed
     def _see_gradients(self, indices: list[int], gradients: list[torch.Tensor]) -> None:
+        self._protocol.backward()
         if self._scaler:
             self._add_scale("scale")
             self._unscaling.saw(indices, gradients)
@@ -316,6 +324,9 @@ class Collector:
         device = self._device_type
         on = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
         self.autocast = torch.get_autocast_dtype(device) if on else None
+        if on and (kept := self._casts.look(self.step, device)):
+            product, expected = kept
+            self._pack.add(("kept_cast", self.step, expected), product)
         if self.keep_batch:
             self.keep_batch = False
             self.kept = {"step": self.step, "arguments": arguments, "keywords": named,
@@ -348,6 +359,7 @@ class Collector:
 
     @timed
     def _before_update(self, optimizer, *_) -> None:
+        self._protocol.step(optimizer)
         if self._scaler and self._unscaling.has_gradients and \
                 self._scaler.stage(optimizer) == "READY":
             self.stepped_scaled = True

@@ -417,6 +417,8 @@ def _tables(signs: _Signs) -> Iterator[tuple]:
     yield (("MP514",), "the loss leaves its course", "Did the loss jump, rise or stay where it is?",
            ("the alert says what else moved", "keep and look at the batch (actions={'MP514': 'keep'} keeps the next one)",
             "lower the learning rate, or go back to a checkpoint before the step"))
+    yield (("MP515",), "state stands still", "Do casts of weights or buffers stay what they were?",
+           ("leave the region of autocast in each step", "see that modules are in train() where their statistics are to move"))
     yield (("MP511",), "ranks disagree", "Do ranks hold different parameters?",
            ("broadcast the parameters at the start", "look for random numbers and for conditions that differ by rank"))
     yield (("MP513",), "inputs outside of what was assumed", "Did inputs leave the range that was assumed of them?",

@@ -181,11 +181,19 @@ class NonFinite(Judge):
         if begins and (empty := self._without_labels(step)):
             yield empty
         elif begins and not bad_inputs:
-            memory["waiting"] = [step.step, step.loss]
+            memory["waiting"] = [step.step, step.loss, self._bad_terms(step)]
             self.wants_sample = self.run.sees_values
             if not self.run.sees_values:
                 yield self._tell_loss("", "outputs of modules are not looked at")
         yield from self._see_gradients(step, bad_loss or bool(bad_inputs))
+
+    @staticmethod
+    def _bad_terms(step: Step) -> str:
+        """Which of the terms that the program gave (`Monitor.step(metrics=)`) are not finite."""
+        bad = [f"'{name}' ({number(value)})" for name, value in step.metrics.items() if not math.isfinite(value)]
+        good = [f"'{name}'" for name, value in step.metrics.items() if math.isfinite(value)]
+        return f", by its term {', '.join(bad)}" + (f", while {', '.join(good)} {'are' if len(good) > 1 else 'is'} finite"
+                                                    if good else "") if bad else ""
 
     def _without_labels(self, step: Step) -> Alert | None:
         """A mean over the tokens that count, where none does: cross_entropy's ignore_index is
@@ -226,10 +234,10 @@ class NonFinite(Judge):
                     "find_first_bad(batch) names the op")
 
     def _tell_loss(self, layer: str, where: str) -> Alert:
-        step, loss = self.memory["waiting"]
+        step, loss, terms = self.memory["waiting"]
         self.memory["waiting"] = None
         return Alert("MP501", "error", layer, step,
-                     f"step {step}: the loss is {number(loss)}; {where}; "
+                     f"step {step}: the loss is {number(loss)}{terms}; {where}; "
                      f"{self.run.in_16_bits('keep what makes it in FP32, ')}bound its operands, and "
                      "let monitor.find_first_bad(batch) name the op")
 

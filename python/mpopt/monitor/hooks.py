@@ -32,6 +32,10 @@ class GradientHooks:
         self._task = -1
         self._hooks = [self._make(index) for index in range(len(parameters))]
 
+    @property
+    def is_attached(self) -> bool:
+        return bool(self._handles)
+
     def attach(self) -> None:
         if not self._handles:
             self._handles = [parameter.register_post_accumulate_grad_hook(hook) for parameter, hook

@@ -69,6 +69,8 @@ class Step:
     learning_rate: float | None = None
     #: What the program gave beside the loss, by name.
     metrics: dict[str, float] = dataclasses.field(default_factory=dict)
+    #: Whether autocast used the cast of a weight from before its change; None: not looked at.
+    kept_cast: bool | None = None
     #: Whether its gradients are in the record.
     recorded: bool = False
     #: Norms by parameter as they were right before they were unscaled, of those that something

@@ -27,8 +27,10 @@ from mpopt.monitor.scale_rules import (
     SkippedSteps,
     needless_scaler,
     never_unscaled,
+    wrong_order,
 )
 from mpopt.monitor.scalers import Scaler
+from mpopt.monitor.state_rules import StandingState
 from mpopt.monitor.value_rules import (
     Buffers,
     ChannelImbalance,
@@ -41,7 +43,7 @@ from mpopt.monitor.windows import Window, fill
 
 _JUDGES = (NonFinite, GradientNorm, NoGradient, LossScale, SkippedSteps, ClippedScaled,
            FlushedGradients, NearOverflow, DeadLayer, WideRange, ChannelImbalance, InputRange,
-           LostUpdate, RanksAgree, Buffers, LossCourse)
+           LostUpdate, RanksAgree, Buffers, LossCourse, StandingState)
 
 
 class Monitor:
@@ -330,6 +332,9 @@ class Monitor:
         step = self._collector.step - 1
         if self._collector.stepped_scaled and self._once("scaled"):
             self._raise([never_unscaled(step)])
+        for fault, at in self._collector.misused.items():
+            if self._once(fault):
+                self._raise([wrong_order(fault, at)])
         scales = self._run.first_scale is not None and self._scaler.is_gradscaler
         if scales and self._collector.autocast is torch.bfloat16 and self._once("needless"):
             self._raise([needless_scaler(step)])

@@ -171,6 +171,15 @@ def never_unscaled(step: int) -> Alert:
                  "scaler.unscale_(optimizer) before it")
 
 
+def wrong_order(fault: str, step: int) -> Alert:
+    """MP411: steps and updates of the scaler in an order that spoils what is applied."""
+    what = ("scaler.update() came between the backward pass and scaler.step(): gradients are divided by another scale than "
+            "they were multiplied by as soon as it changes; call it once, behind the last optimizer's scaler.step()"
+            if fault == "updated" else
+            "an optimizer stepped twice by the same gradients: leave out optimizer.step() beside scaler.step(optimizer)")
+    return Alert("MP411", "error" if fault == "twice" else "warning", "", step, f"step {step}: {what}")
+
+
 def needless_scaler(step: int) -> Alert:
     """MP411: a scaler for gradients in BF16."""
     return Alert("MP411", "note", "", step,

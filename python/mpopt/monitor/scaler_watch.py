@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from mpopt.monitor.protocol import Protocol
 from mpopt.monitor.scalers import Scaler
 
 
@@ -14,11 +15,13 @@ class ScalerWatch:
     the others alone.
 
     index    of parameters by id()
-    changed  called with indices and gradients that were written to since the backward pass"""
+    changed  called with indices and gradients that were written to since the backward pass
+    protocol told of unscaling and of updates"""
 
     def __init__(self, scaler: Scaler, index: dict[int, int],
-                 changed: Callable[[list[int], list[torch.Tensor]], None]):
+                 changed: Callable[[list[int], list[torch.Tensor]], None], protocol: Protocol):
         self._scaler, self._index, self._changed = scaler, index, changed
+        self._protocol = protocol
         self._versions: dict[int, tuple[torch.Tensor, int]] = {}
         self._original = None
 
@@ -36,12 +39,18 @@ class ScalerWatch:
         self._versions.clear()
 
     def attach(self) -> None:
-        """Takes the place of the instance's `unscale_`, which `scaler.step` calls, too."""
+        """Takes the place of the instance's `unscale_`, which `scaler.step` calls, too, and `update`."""
         scaler = self._scaler.given
         if self._original is not None or not self._scaler.is_gradscaler:
             return
         self._original, watch = scaler.unscale_, weakref.ref(self)
-        original = self._original
+        original, original_update = self._original, scaler.update
+
+        def update(*arguments, **named):
+            watching = watch()
+            if watching is not None:
+                watching._protocol.update()
+            return original_update(*arguments, **named)
 
         def unscale_(optimizer):
             watching = watch()
@@ -49,23 +58,26 @@ class ScalerWatch:
                 watching._look(optimizer)
             return original(optimizer)
 
-        scaler.unscale_ = unscale_
+        scaler.unscale_, scaler.update = unscale_, update
 
     def detach(self) -> None:
         if self._original is not None:
             # The class has the original; whoever wrapped this wrapper keeps it.
-            self._scaler.given.__dict__.pop("unscale_", None)
+            for name in ("unscale_", "update"):
+                self._scaler.given.__dict__.pop(name, None)
             self._original = None
 
     def _look(self, optimizer) -> None:
-        indices, gradients = [], []
+        indices, gradients, found = [], [], False
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 index = self._index.get(id(parameter))
                 gradient, version = self._versions.pop(index, (None, 0))
+                found = found or gradient is not None
                 if gradient is not None and gradient._version != version:
                     indices.append(index)
                     gradients.append(gradient)
+        self._protocol.unscale(has_gradients=found)
         if indices:
             self._changed(indices, gradients)
 

@@ -1,0 +1,202 @@
+"""The order of a step, kept casts, buffers that stand still, and terms of the loss."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not in this environment")
+
+from torch import nn  # noqa: E402
+
+import trainings  # noqa: E402
+from mpopt.monitor import Monitor  # noqa: E402
+from trainings import Blobs, classify, mlp  # noqa: E402
+
+
+class Loop:
+    """A step at a time, of one or two optimizers."""
+
+    def __init__(self, optimizers=1):
+        self.model, self.batches = mlp(), Blobs()
+        parameters = list(self.model.parameters())
+        groups = [parameters] if optimizers == 1 else [parameters[:3], parameters[3:]]
+        self.optimizers = [torch.optim.SGD(group, 0.01) for group in groups]
+        self.scaler = trainings.scaler(init_scale=1024.0)
+
+    def loss(self, step):
+        x, y = self.batches(step)
+        with torch.autocast("cpu", torch.float16):
+            return classify(self.model(x), y)
+
+    def backward(self, step):
+        loss = self.loss(step)
+        self.scaler.scale(loss).backward()
+        return loss
+
+    def clear(self):
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+
+    def watch(self, take, steps=12, **options) -> list:
+        with Monitor(self.model, self.optimizers, self.scaler, record=None, sinks=[], config="none", **options) as monitor:
+            for step in range(steps):
+                loss = take(self, step)
+                self.clear()
+                monitor.step(loss=loss)
+            return [alert for alert in monitor.alerts if alert.rule in ("MP411", "MP515")]
+
+
+def finish(loop):
+    for optimizer in loop.optimizers:
+        loop.scaler.step(optimizer)
+    loop.scaler.update()
+
+
+def right(loop, step):
+    loss = loop.backward(step)
+    finish(loop)
+    return loss
+
+
+def unscaled(loop, step):
+    loss = loop.backward(step)
+    for optimizer in loop.optimizers:
+        loop.scaler.unscale_(optimizer)
+        loop.scaler.step(optimizer)
+    loop.scaler.update()
+    return loss
+
+
+def accumulated(loop, step):
+    for micro in range(3):
+        loss = loop.backward(3 * step + micro)
+    finish(loop)
+    return loss
+
+
+def in_turn(loop, step):
+    """A pass, a step and an update of each optimizer."""
+    for optimizer in loop.optimizers:
+        loss = loop.backward(step)
+        loop.scaler.step(optimizer)
+        loop.scaler.update()
+        loop.clear()
+    return loss
+
+
+@pytest.mark.parametrize("optimizers", [1, 2])
+@pytest.mark.parametrize("take", [right, unscaled, accumulated, in_turn])
+@pytest.mark.parametrize("norm", [1, 5])
+def test_right_orders_are_silent(take, optimizers, norm):
+    assert Loop(optimizers).watch(take, periods={"norm": norm}) == []
+
+
+def test_update_between_two_steps():
+    def take(loop, step):
+        loss = loop.backward(step)
+        for optimizer in loop.optimizers:
+            loop.scaler.step(optimizer)
+            loop.scaler.update()
+        return loss
+
+    found, = Loop(2).watch(take)
+    assert (found.severity, found.step) == ("warning", 0) and "scaler.update() came between" in found.message
+
+
+def test_update_before_unscaling():
+    def take(loop, step):
+        loss = loop.backward(step)
+        loop.scaler.update(new_scale=512.0)
+        loop.scaler.unscale_(loop.optimizers[0])
+        loop.scaler.step(loop.optimizers[0])
+        return loss
+
+    found = Loop().watch(take, steps=1)
+    assert ["scaler.update() came between" in alert.message for alert in found] == [True]
+
+
+def test_two_steps_by_the_same_gradients():
+    def take(loop, step):
+        loss = right(loop, step)
+        loop.optimizers[0].step()
+        return loss
+
+    found, = Loop().watch(take)
+    assert (found.severity, found.step) == ("error", 0) and "stepped twice" in found.message
+
+
+# -- Kept casts ---------------------------------------------------------------------------------------
+
+
+def train(monitor, model, steps, around: bool, cache=True):
+    optimizer, batches = torch.optim.SGD(model.parameters(), 0.01), Blobs()
+
+    def take(step):
+        x, y = batches(step)
+        loss = classify(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        monitor.step(loss=loss)
+
+    def region():
+        return torch.autocast("cpu", torch.bfloat16, cache_enabled=cache)
+
+    if around:
+        with region():
+            for step in range(steps):
+                take(step)
+    for step in () if around else range(steps):
+        with region():
+            take(step)
+
+
+@pytest.mark.parametrize("around, cache, told", [(True, True, True), (True, False, False), (False, True, False)])
+def test_a_region_around_the_loop(around, cache, told):
+    model = mlp()
+    with Monitor(model, record=None, sinks=[], config="none") as monitor:
+        train(monitor, model, 20, around, cache)
+        found = [alert for alert in monitor.alerts if alert.rule == "MP515"]
+    assert [alert.step for alert in found] == ([3] if told else [])
+    if told:
+        assert found[0].severity == "error" and "one region lies around several steps" in found[0].message
+
+
+# -- Buffers ------------------------------------------------------------------------------------------
+
+
+def test_statistics_that_stand_still(tmp_path):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(trainings.FEATURES, 8), nn.BatchNorm1d(8), nn.Linear(8, trainings.CLASSES))
+    model.register_buffer("mask", torch.ones(4))
+    optimizer, batches = torch.optim.SGD(model.parameters(), 0.01), Blobs()
+    periods = dict.fromkeys(("gradient", "value", "parameter", "optimizer", "channel", "update", "output_gradient"), 10)
+    with Monitor(model, optimizer, record=tmp_path / "run.mprec", sinks=[], periods=periods, config="none") as monitor:
+        for step in range(120):
+            if step == 60:
+                model.eval()
+            x, y = batches(step)
+            loss = classify(model(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            monitor.step(loss=loss)
+        found = [alert for alert in monitor.alerts if alert.rule == "MP515"]
+    assert {alert.severity for alert in found} == {"note"}
+    assert {alert.message.split("'")[1] for alert in found} == {"1.running_mean", "1.running_var"}
+    assert all(60 < alert.step < 110 for alert in found)
+
+
+# -- Terms of the loss --------------------------------------------------------------------------------
+
+
+def test_the_term_of_a_loss():
+    model, batches = mlp(), Blobs()
+    with Monitor(model, record=None, sinks=[], config="none") as monitor:
+        for step in range(12):
+            x, y = batches(step)
+            output = model(x)
+            terms = {"cross_entropy": classify(output, y), "penalty": output.square().mean().log() * 0.01,
+                     "ratio": torch.tensor(0.0) / (0.0 if step == 5 else 1.0)}
+            loss = sum(terms.values())
+            monitor.step(loss=loss, metrics=terms)
+        found = [alert for alert in monitor.alerts if alert.rule == "MP501"]
+    assert "step 5: the loss is nan, by its term 'ratio' (nan), while 'cross_entropy', 'penalty' are finite" in found[0].message
