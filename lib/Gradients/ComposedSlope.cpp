@@ -70,6 +70,10 @@ static std::optional<Multiplied> findFactor(Operation *op,
       Factor{Kind::Slope, isResult ? maker->getOperand(0) : second, *passed}};
 }
 
+bool mpopt::passesSlope(Operation *op, BackwardSpreadContext &ctx) {
+  return findFactor(op, ctx).has_value();
+}
+
 bool mpopt::giveComposedSlope(Operation *op, BackwardSpreadContext &ctx) {
   // Functions that models write out are of fewer steps.
   constexpr size_t kMost = 12;

@@ -21,6 +21,10 @@ namespace mpopt {
 /// none.
 bool giveComposedSlope(mlir::Operation *op, BackwardSpreadContext &ctx);
 
+/// True if the op multiplies or copies a gradient: the slopes of ops behind it
+/// may be composed with its own.
+bool passesSlope(mlir::Operation *op, BackwardSpreadContext &ctx);
+
 } // namespace mpopt
 
 #endif // MPOPT_LIB_GRADIENTS_COMPOSEDSLOPE_H

@@ -51,8 +51,15 @@ void GradientAnalysis::Driver::visitFunction(FunctionOpInterface function) {
 }
 
 void GradientAnalysis::Driver::walk(Region &region) {
-  for (Operation &op : region.getOps())
+  for (Operation &op : region.getOps()) {
     visit(&op);
+    // Between two ops of a function nobody holds a reference.
+    if (!current) {
+      ranges.limitRounded();
+      if (projects)
+        release(&op);
+    }
+  }
 }
 
 void GradientAnalysis::Driver::visit(Operation *op) {
@@ -90,6 +97,33 @@ void GradientAnalysis::Driver::visit(Operation *op) {
     }
   }
   current = outer;
+}
+
+/// What ops in bodies read stays: bodies may be walked several times.
+void GradientAnalysis::Driver::release(Operation *last) {
+  bool isRead = false;
+  for (Value result : last->getResults()) {
+    auto found = gradients.find(result);
+    if (found == gradients.end())
+      continue;
+    found->second.reads = range_size(result.getUses());
+    if (found->second.reads == 0)
+      found->second.value.keepMoments();
+    isRead |= found->second.reads > 0;
+  }
+  if (isRead && passesSlope(last, *this))
+    return;
+  SmallVector<Operation *, 4> work = {last};
+  while (!work.empty())
+    for (Value operand : work.pop_back_val()->getOperands()) {
+      auto found = gradients.find(operand);
+      if (found == gradients.end() || --found->second.reads > 0)
+        continue;
+      found->second.value.keepMoments();
+      Operation *maker = operand.getDefiningOp();
+      if (passesSlope(maker, *this))
+        work.push_back(maker);
+    }
 }
 
 /// A projection on random directions, which nobody stores.
@@ -156,7 +190,8 @@ void GradientAnalysis::Driver::giveSpread(unsigned index, Spread spread) {
 
 void GradientAnalysis::Driver::giveHits(unsigned index, Hits hits) {
   if (inGradient)
-    gradients[current->getResult(index)].hits = std::move(hits);
+    gradients[current->getResult(index)].hits =
+        std::make_unique<Hits>(std::move(hits));
 }
 
 void GradientAnalysis::Driver::giveLosses(unsigned index, Losses losses) {
@@ -243,12 +278,12 @@ void GradientAnalysis::Driver::carryHits(OpResult result) {
     if (auto given = transpose.getPerm())
       perm.assign(given->begin(), given->end());
     if (perm.size() == dims.size())
-      gradient.hits = {hits->share.transposed(perm),
-                       hits->rest.transposed(perm)};
+      gradient.hits = std::make_unique<Hits>(
+          Hits{hits->share.transposed(perm), hits->rest.transposed(perm)});
     return;
   }
   if (dims == gradient.value.dims()) {
-    gradient.hits = *hits;
+    gradient.hits = std::make_unique<Hits>(*hits);
     return;
   }
   // Groups along the last axis, which has its size.
@@ -258,7 +293,8 @@ void GradientAnalysis::Driver::carryHits(OpResult result) {
     return;
   AbstractValue::Dims wanted(shape->size(), 1);
   wanted.back() = dims.back();
-  gradient.hits = {hits->share.withDims(wanted), hits->rest.withDims(wanted)};
+  gradient.hits = std::make_unique<Hits>(
+      Hits{hits->share.withDims(wanted), hits->rest.withDims(wanted)});
 }
 
 void GradientAnalysis::Driver::finish(OpResult result) {
@@ -338,8 +374,7 @@ const Spread &GradientAnalysis::Driver::spread(Value value) {
 }
 const Hits *GradientAnalysis::Driver::hits(Value value) const {
   auto found = gradients.find(value);
-  return found == gradients.end() || !found->second.hits ? nullptr
-                                                         : &*found->second.hits;
+  return found == gradients.end() ? nullptr : found->second.hits.get();
 }
 const Losses &GradientAnalysis::Driver::losses(Value value) {
   static const Losses kNone;

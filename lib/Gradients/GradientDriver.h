@@ -73,10 +73,13 @@ private:
 
   struct Gradient {
     AbstractValue value;
-    std::optional<Hits> hits;
+    /// Null if all elements are alike.
+    std::unique_ptr<Hits> hits;
     /// Two arrays over all loss scales; null for projections.
     std::unique_ptr<Losses> losses;
     bool knowsValue = false;
+    /// Reads of a projection's gradient that the walk has not come to.
+    size_t reads = 0;
   };
 
   AbstractValue settle(mlir::Value of, AbstractValue value);
@@ -85,6 +88,9 @@ private:
   void project(mlir::Operation *op);
   void finish(mlir::OpResult result);
   void carryHits(mlir::OpResult result);
+  /// Has the gradients of a projection that no later op reads keep their
+  /// moments alone.
+  void release(mlir::Operation *last);
   /// The sizes of the elements that are hit, or of the others.
   SizeMixture sizes(const Gradient &gradient, double zero, bool hit) const;
 

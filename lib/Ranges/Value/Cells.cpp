@@ -108,6 +108,15 @@ bool Cells::isIdentical(const Cells &other) const {
                           (isNarrow() ? sizeof(float) : sizeof(double))) == 0);
 }
 
+void Cells::keepMoments() {
+  MutableCells all = mutate();
+  for (Field field : {Field::Lo, Field::LikelyLo})
+    llvm::fill(all[field], -kInfinity);
+  for (Field field : {Field::Hi, Field::LikelyHi})
+    llvm::fill(all[field], kInfinity);
+  pack();
+}
+
 //===----------------------------------------------------------------------===//
 // Groups
 //===----------------------------------------------------------------------===//

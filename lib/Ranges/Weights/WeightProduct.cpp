@@ -82,7 +82,7 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
   for (double norm : sums.operatorNorm)
     operatorNorm = std::max(operatorNorm, norm);
   std::vector<double> heavy = reachOfHeavyTerms(request, sums, rules.extreme());
-  if (ctx.needsBounds() && gained && products.bound.empty() && matrices == 1 &&
+  if (gained && products.bound.empty() && matrices == 1 &&
       weights.size() <= kMostGained)
     products = gained->multiply(request, ctx.jobs());
   auto isPositive = [](const AbstractValue &value) {

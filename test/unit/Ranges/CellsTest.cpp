@@ -107,6 +107,17 @@ TEST(Cells, HoldsOnlyFloatsAsFloats) {
   EXPECT_TRUE(std::isnan(infinite[1].mean));
 }
 
+TEST(Cells, KeepsMomentsAlone) {
+  Cells cells({{1, 2, 0, 0.1, 3, 4}, {5, 6, 0, 0.2, 7, 8}});
+  cells.keepMoments();
+  for (Field field : {Field::Lo, Field::Hi, Field::Mean, Field::LikelyHi})
+    EXPECT_TRUE(cells.isUniform(field));
+  EXPECT_EQ(cells[1].lo, -kInfinity);
+  EXPECT_EQ(cells[1].likelyHi, kInfinity);
+  EXPECT_EQ(cells[0].variance, 0.1);
+  EXPECT_EQ(cells[1].variance, 0.2);
+}
+
 TEST(Cells, CopiesAreApartOnceChanged) {
   Cells first(4, numbered(1));
   Cells second = first;

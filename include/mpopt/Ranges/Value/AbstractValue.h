@@ -291,6 +291,9 @@ public:
   /// nearest, unless somebody may see it unrounded, others outward.
   void fit(const FloatFormat *format, bool seenUnrounded = false);
 
+  /// Drops the bounds and expected extremes of the cells.
+  void keepMoments() { cells_.keepMoments(); }
+
   /// The value as a tensor of `format` holds it: ends are rounded; those that
   /// overflow stay where they were, and a flag is set. A null format means no
   /// float: the value is unchanged.

@@ -206,6 +206,8 @@ public:
   llvm::MutableArrayRef<double> mutate(Field field);
   /// Holds the numbers in as little memory as they need.
   void pack();
+  /// The same, without bounds and expected extremes: they become infinite.
+  void keepMoments();
   /// True if the numbers are the same, bit for bit, and held alike.
   bool isIdentical(const Cells &other) const;
   /// The cells of those groups, in that order.

@@ -112,7 +112,7 @@ multiplyWeights(const Product &product, bool onRight, TransferContext &ctx,
       onRight ? product.lhsZero : product.rhsZero);
   if (!onRight)
     weights.input = swapLast(weights.input);
-  else if (!product.transLhs && !product.lhsZero && !zero)
+  else if (ctx.needsBounds() && !product.transLhs && !product.lhsZero && !zero)
     weights.gained = GainedRows::match(other, weights.k, ctx);
   weights.alpha = product.alpha;
   weights.beta = product.beta;
