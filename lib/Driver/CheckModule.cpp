@@ -168,8 +168,20 @@ void ModuleCheck::countProved() {
   result.targetSummary = known.target().summary();
 }
 
+/// What does not depend on the declared training step.
+static AnalysisManager::PreservedAnalyses keepEstimates() {
+  AnalysisManager::PreservedAnalyses kept;
+  kept.preserve<FindingList, RangeAnalysis, OverflowSites, ConstantUses,
+                GradientAnalysis, TrainingEstimate, ParameterWeights>();
+  return kept;
+}
+
 void ModuleCheck::takeFindings() {
   entries = mpopt::takeFindings(module, analyses.getAnalysis<FindingList>());
+  // Flushed shares, which only rules ask for, are as large as the ranges.
+  AnalysisManager::PreservedAnalyses kept = keepEstimates();
+  kept.preserve<LossScaling, ParameterUpdates>();
+  analyses.invalidate(kept);
 }
 
 /// The rule that reports what all roundings do together.
@@ -241,10 +253,7 @@ void ModuleCheck::findScales() {
 /// The declared training step has changed: estimates of gradients do
 /// not depend on it.
 void ModuleCheck::forgetStep() {
-  AnalysisManager::PreservedAnalyses kept;
-  kept.preserve<FindingList, RangeAnalysis, OverflowSites, ConstantUses,
-                GradientAnalysis, TrainingEstimate, ParameterWeights>();
-  analyses.invalidate(kept);
+  analyses.invalidate(keepEstimates());
 }
 
 void ModuleCheck::tryFixes() {

@@ -41,7 +41,7 @@ bool mpopt::isElementwise(Value value, Value output) {
   return value == output;
 }
 
-double mpopt::largestError(const SquaredError &error, double count, double most,
+double mpopt::largestError(SquaredError &error, double count, double most,
                            std::vector<OutputEffect::Sum> &sums) {
   double largest = 0, sum = error.sum;
   for (const Stepped &step : error.steps) {
@@ -51,7 +51,7 @@ double mpopt::largestError(const SquaredError &error, double count, double most,
     sums.push_back({{step.value},
                     chance * chance * step.step / (step.square * most * most)});
   }
-  for (const Contended &few : error.contended) {
+  for (Contended &few : error.contended) {
     sum = std::max(0.0, sum - few.square);
     // The output's elements that depend on a row that moves have errors of
     // one size.
@@ -61,7 +61,7 @@ double mpopt::largestError(const SquaredError &error, double count, double most,
     double chance = -std::expm1(-moving) * peak;
     double its = few.square / few.share * chance * chance;
     largest = std::max(largest, std::sqrt(its));
-    sums.push_back({few.values, its / (few.all * most * most)});
+    sums.push_back({std::move(few.values), its / (few.all * most * most)});
   }
   return std::max(largest, std::sqrt(sum) * most);
 }

@@ -29,7 +29,7 @@ struct Stepped {
 struct Contended {
   /// The tensors in front of the scores, and the sum of their squares, of which
   /// `square` comes by the scores.
-  llvm::SmallVector<mlir::Value> values;
+  std::vector<mlir::Value> values;
   double all = 0, square = 0;
   /// The share of its rows that moves, and the rows.
   double share = 1, rows = 1;
@@ -50,9 +50,10 @@ bool isElementwise(mlir::Value value, mlir::Value output);
 /// The expected largest error of `count` elements, in units of the output's
 /// root mean square: of many, of the few rows that move, and of the few
 /// elements that are a step off, if any.
-/// Adds to `sums` those that it is the largest of, as OutputEffect has them.
+/// Adds to `sums` those that it is the largest of, as OutputEffect has them, and
+/// takes the tensors of `error.contended`.
 /// `most` is the largest of many, in units of the errors' root mean square.
-double largestError(const SquaredError &error, double count, double most,
+double largestError(SquaredError &error, double count, double most,
                     std::vector<OutputEffect::Sum> &sums);
 
 } // namespace mpopt

@@ -193,7 +193,7 @@ static void withdrawDrifting(MutableArrayRef<Part> parts, Block &body,
 }
 
 /// Sums up the parts of an output.
-static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
+static void judge(OutputEffect &output, ArrayRef<Part *> parts,
                   const RangeAnalysis &ranges) {
   if (parts.empty()) {
     output.unknown = {"the model has too many outputs to look at each"};
@@ -221,7 +221,7 @@ static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
   Cell bound = ranges.preRounding(output.value).hull();
   output.limit = std::max(1.0, (bound.hi - bound.lo) / most);
   output.sums.push_back({});
-  for (const Part *part : parts) {
+  for (Part *part : parts) {
     const OutputSize &size = *part->size;
     double largest = largestError(*part, size.count, size.peak(), output.sums);
     output.error = std::max(*output.error, largest * size.rms / most);
@@ -284,7 +284,6 @@ void OutputErrors::addAll() {
   llvm::for_each(body.getArguments(), [&](Value value) { add(value); });
   forEachLiveOp(body, ranges, [&](Operation *op) {
     llvm::for_each(op->getResults(), [&](Value value) { add(value); });
-    ranges.limitRounded();
   });
 }
 
@@ -429,8 +428,8 @@ void OutputErrors::judge(MutableArrayRef<OutputEffect> outputs) {
     if (part.isKnown())
       addContended(contentions, index, gradients, part, part.size->normal);
   for (auto [index, output] : llvm::enumerate(outputs)) {
-    SmallVector<const Part *> own;
-    for (const Part &part : parts)
+    SmallVector<Part *> own;
+    for (Part &part : parts)
       if (part.output == index)
         own.push_back(&part);
     ::judge(output, own, ranges);

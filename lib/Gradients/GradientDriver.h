@@ -10,8 +10,6 @@
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Ranges/Value/ForwardingContext.h"
 
-#include "llvm/ADT/DenseMap.h"
-
 #include <memory>
 #include <unordered_map>
 
@@ -106,9 +104,9 @@ private:
   /// Gradients are those of projections of outputs, which no format stores and
   /// of which many are asked for: positions and channels count for less.
   bool projects = false;
-  /// Those of the ops of the backward part.
-  llvm::DenseMap<mlir::Value, Spread> spreads;
   // References to values outlive the next entry.
+  /// Those of the ops of the backward part.
+  std::unordered_map<mlir::Value, Spread, Hash> spreads;
   std::unordered_map<mlir::Value, Gradient, Hash> gradients;
 };
 

@@ -32,6 +32,7 @@ void mpopt::forEachLiveOp(Block &block, const RangeAnalysis &ranges,
       for (Region *body : findLiveBodies(branch, ranges))
         forEachLiveOp(body->front(), ranges, visit);
     visit(&op);
+    ranges.limitRounded();
   }
 }
 

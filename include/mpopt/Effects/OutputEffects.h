@@ -64,7 +64,7 @@ struct OutputEffect {
   /// A sum over some of `squares`, none named: over all. The square of `error`
   /// is at most the largest of these sums, each times its factor.
   struct Sum {
-    llvm::SmallVector<mlir::Value> values;
+    std::vector<mlir::Value> values;
     double factor = 1;
   };
   std::vector<Sum> sums;

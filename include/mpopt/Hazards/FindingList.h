@@ -46,13 +46,15 @@ public:
     std::optional<Severity> judged = {};
     /// The values whose storage alone the finding is about. Empty: `value`, and
     /// the results of `op`.
-    llvm::SmallVector<mlir::Value, 2> stored = {};
+    std::vector<mlir::Value> stored = {};
     /// It is about a case that estimates do not expect: its severity is not
     /// that of its effect.
     bool unexpected = false;
     /// The part of the squared error of that storage that the finding is about.
     double part = 1;
   };
+  static_assert(std::is_nothrow_move_constructible_v<Entry>,
+                "a list that grows would copy its entries");
   std::vector<Entry> entries;
 
   /// Findings of this certainty or more are described. The others, which nobody

@@ -22,7 +22,8 @@ llvm::SmallVector<mlir::Region *, 2> findLiveBodies(mp::IfOp op,
                                                     const RangeAnalysis &);
 
 /// Calls `visit` for the ops of a block and for those in bodies of branches
-/// that may run, each in front of its branch.
+/// that may run, each in front of its branch. References to rounded values end
+/// with each call.
 void forEachLiveOp(mlir::Block &block, const RangeAnalysis &ranges,
                    llvm::function_ref<void(mlir::Operation *)> visit);
 

@@ -104,6 +104,8 @@ private:
     return *recent.second;
   }
   Entry &find(mlir::Value value);
+  /// What `base` knows a value as that is not computed here; null for others.
+  mlir::Value findInBase(mlir::Value value) const;
   Entry &set(mlir::Value value, AbstractValue pre);
   void forget(mlir::Value value);
 

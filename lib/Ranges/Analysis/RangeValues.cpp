@@ -187,12 +187,15 @@ void RangeAnalysis::Driver::forget(Value value) {
 RangeAnalysis::Driver::Entry &RangeAnalysis::Driver::find(Value value) {
   if (auto known = entries.find(value); known != entries.end())
     return *known->second;
-  if (base) {
-    Value known = originals ? originals->lookup(value) : value;
-    if (known)
-      return base->get(known);
-  }
+  if (Value original = findInBase(value))
+    return base->get(original);
   return set(value, compute(value));
+}
+
+Value RangeAnalysis::Driver::findInBase(Value value) const {
+  if (!base || computes(value))
+    return {};
+  return originals ? originals->lookup(value) : value;
 }
 
 AbstractValue RangeAnalysis::Driver::compute(Value value) {
@@ -220,8 +223,12 @@ void RangeAnalysis::Driver::keepRounded(Entry &entry, AbstractValue stored) {
 
 const AbstractValue &RangeAnalysis::Driver::of(Value value) {
   Entry &entry = get(value);
-  if (!entry.rounded)
+  if (!entry.rounded) {
+    // Each driver gives back what it has rounded.
+    if (Value original = findInBase(value))
+      return base->of(original);
     keepRounded(entry, round(value, entry.pre));
+  }
   return *entry.rounded;
 }
 
@@ -229,6 +236,8 @@ const AbstractValue &RangeAnalysis::Driver::of(Value value) {
 static constexpr size_t kMostRounded = 256;
 
 void RangeAnalysis::Driver::limitRounded() {
+  if (base)
+    base->limitRounded();
   if (rounded.size() < kMostRounded)
     return;
   for (Entry *entry : rounded)

@@ -153,7 +153,7 @@ static OutputState makeOutput(const OutputEffects &effects, size_t index,
   const OutputEffect &effect = effects.outputs[index];
   OutputState output;
   output.error = effect.nonFinite ? kInfinity : effect.error.value_or(NAN);
-  auto translate = [&](auto &&values, SmallVectorImpl<Value> &stored) {
+  auto translate = [&](auto &&values, auto &stored) {
     for (Value value : values)
       if (Value original = getStored(value, originOf))
         stored.push_back(original);
