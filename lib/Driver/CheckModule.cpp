@@ -252,9 +252,7 @@ void ModuleCheck::findScales() {
 
 /// The declared training step has changed: estimates of gradients do
 /// not depend on it.
-void ModuleCheck::forgetStep() {
-  analyses.invalidate(keepEstimates());
-}
+void ModuleCheck::forgetStep() { analyses.invalidate(keepEstimates()); }
 
 void ModuleCheck::tryFixes() {
   if (llvm::all_of(entries, [](const FindingList::Entry &entry) {

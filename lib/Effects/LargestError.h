@@ -50,9 +50,9 @@ bool isElementwise(mlir::Value value, mlir::Value output);
 /// The expected largest error of `count` elements, in units of the output's
 /// root mean square: of many, of the few rows that move, and of the few
 /// elements that are a step off, if any.
-/// Adds to `sums` those that it is the largest of, as OutputEffect has them, and
-/// takes the tensors of `error.contended`.
-/// `most` is the largest of many, in units of the errors' root mean square.
+/// Adds to `sums` those that it is the largest of, as OutputEffect has them,
+/// and takes the tensors of `error.contended`. `most` is the largest of many,
+/// in units of the errors' root mean square.
 double largestError(SquaredError &error, double count, double most,
                     std::vector<OutputEffect::Sum> &sums);
 

@@ -25,6 +25,10 @@ void RulePass::addFindings(ModuleOp judged, AnalysisManager manager) {
   analyses = manager;
   findings = &getAnalysis<FindingList>();
   check(module);
+  limitRounded();
+}
+
+void RulePass::limitRounded() const {
   if (auto ranges = analyses->getCachedAnalysis<RangeAnalysis>())
     ranges->get().limitRounded();
 }

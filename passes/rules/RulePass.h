@@ -49,6 +49,16 @@ protected:
     return analyses->getAnalysis<Analysis>();
   }
 
+  /// Calls `visit(op)` for each op of the module. References to rounded values
+  /// end with each call.
+  template <mlir::WalkOrder order = mlir::WalkOrder::PreOrder, typename Visit>
+  void forEachOp(Visit &&visit) {
+    module->walk<order>([&](mlir::Operation *op) {
+      visit(op);
+      limitRounded();
+    });
+  }
+
   /// Reports on `value`, an operand or a result of `op`.
   FindingBuilder report(mlir::Operation *op, mlir::Value value,
                         Certainty certainty = Certainty::Certain);
@@ -62,6 +72,7 @@ protected:
   unsigned jobs();
 
 private:
+  void limitRounded() const;
   void runOnOperation() final;
 
   /// While `check` runs.
@@ -75,11 +86,10 @@ private:
 /// `struct Rule : RangeRule<Rule, impl::RuleBase>`.
 template <typename Rule, template <typename> typename Base>
 struct RangeRule : Base<Rule> {
-  void check(mlir::ModuleOp module) override {
+  void check(mlir::ModuleOp) override {
     const auto &ranges = this->template getAnalysis<RangeAnalysis>();
-    module.walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation *op) {
+    this->forEachOp([&](mlir::Operation *op) {
       static_cast<Rule *>(this)->judge(op, ranges);
-      ranges.limitRounded();
     });
   }
 };

@@ -23,9 +23,9 @@ using namespace mpopt;
 namespace {
 struct LowPrecisionAccumulation
     : mpopt::impl::LowPrecisionAccumulationBase<LowPrecisionAccumulation> {
-  void check(ModuleOp module) override {
+  void check(ModuleOp) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    forEachOp([&](Operation *op) {
       if (std::optional<AddedTerms> terms = getInnerTerms(op, ranges.target()))
         if (isNarrow(*terms->format))
           judge(op, *terms, ranges);

@@ -40,7 +40,7 @@ struct UnsafeLowPrecisionOp
     : mpopt::impl::UnsafeLowPrecisionOpBase<UnsafeLowPrecisionOp> {
   void check(ModuleOp module) override {
     composites.emplace(module);
-    module.walk([&](Operation *op) {
+    forEachOp<WalkOrder::PostOrder>([&](Operation *op) {
       if (isKeptWide(op) && !hasRole(op, Role::Loss | Role::Statistic))
         if (Type type = get16BitCompute(op))
           judge(op, type);

@@ -26,9 +26,9 @@ using namespace mpopt;
 
 namespace {
 struct Cancellation : mpopt::impl::CancellationBase<Cancellation> {
-  void check(ModuleOp module) override {
+  void check(ModuleOp) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    forEachOp([&](Operation *op) {
       if (!hasRole(op, Role::Addition | Role::Subtraction) ||
           op->getNumOperands() != 2 ||
           !isLowPrecision(getElementType(op->getResult(0))))

@@ -43,14 +43,13 @@ struct Imbalance {
 
 struct DimensionImbalance
     : mpopt::impl::DimensionImbalanceBase<DimensionImbalance> {
-  void check(ModuleOp module) override {
+  void check(ModuleOp) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
     found.clear();
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    forEachOp([&](Operation *op) {
       if (isa<RangeOpInterface>(op) && !isa<mp::ConstantOp>(op))
         for (Value result : op->getResults())
           judge(op, result, ranges);
-      ranges.limitRounded();
     });
   }
 

@@ -29,9 +29,9 @@ using namespace mpopt;
 
 namespace {
 struct LongSum : mpopt::impl::LongSumBase<LongSum> {
-  void check(ModuleOp module) override {
+  void check(ModuleOp) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    forEachOp([&](Operation *op) {
       std::optional<InnerSum> sum = findInnerSum(op, ranges);
       if (sum && sum->error.overflows)
         return reportOverflow(op, *sum, ranges);

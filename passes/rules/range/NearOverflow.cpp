@@ -19,10 +19,10 @@ using namespace mpopt;
 
 namespace {
 struct NearOverflow : mpopt::impl::NearOverflowBase<NearOverflow> {
-  void check(ModuleOp module) override {
+  void check(ModuleOp) override {
     sites = &getAnalysis<OverflowSites>();
     margin = threshold("near-overflow") / FloatFormat::f16().maxFinite;
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    forEachOp([&](Operation *op) {
       // An op that only moves elements repeats a finding about their source.
       if (isa<RangeOpInterface>(op) && !isa<mp::ConstantOp>(op) &&
           !isViewLike(op))

@@ -29,12 +29,12 @@ using namespace mpopt;
 
 namespace {
 struct Underflow : mpopt::impl::UnderflowBase<Underflow> {
-  void check(ModuleOp module) override {
+  void check(ModuleOp) override {
     ranges = &getAnalysis<RangeAnalysis>();
     roots.clear();
     shares = &getAnalysis<FlushedShares>();
     double least = threshold("underflow-share");
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    forEachOp([&](Operation *op) {
       if (isa<RangeOpInterface>(op) && !isa<mp::CastOp, mp::ConstantOp>(op))
         for (Value result : op->getResults())
           judge(op, result, least);

@@ -209,11 +209,10 @@ void InfiniteDerivative::judge(Operation *op) {
   }
 }
 
-void InfiniteDerivative::check(ModuleOp module) {
+void InfiniteDerivative::check(ModuleOp) {
   ranges = &getAnalysis<RangeAnalysis>();
-  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+  forEachOp([&](Operation *op) {
     if (!op->hasAttr(kBackwardAttr))
       judge(op);
-    ranges->limitRounded();
   });
 }
