@@ -106,6 +106,7 @@ private:
   void measure();
   void merge();
   AbstractValue::Dims groupDims() const;
+  size_t mostGroups(ArrayRef<int64_t> dims) const;
   double normOf(const Labelled &operand) const;
   std::optional<Interval> sumOf(const Labelled &operand) const;
   void addNorm(AbstractValue &value, const Labelled &weights,
@@ -203,6 +204,12 @@ AbstractValue::Dims Contraction::groupDims() const {
   return dims;
 }
 
+/// Bounds are tighter if axes are merged behind the product; estimates are not.
+size_t Contraction::mostGroups(ArrayRef<int64_t> dims) const {
+  bool joint = llvm::count_if(dims, [](int64_t dim) { return dim != 1; }) > 1;
+  return joint && !ctx.needsBounds() ? ctx.groupLimit().joint : ctx.maxGroups();
+}
+
 /// Merges axes until there are few enough steps: first those summed over, which
 /// either operand may keep, then those of the result, the largest first.
 void Contraction::merge() {
@@ -228,7 +235,7 @@ void Contraction::merge() {
     uint64_t steps = groups;
     for (int label : summed)
       steps *= keptAlong(label);
-    if (groups <= ctx.maxGroups() && steps <= kStepsPerGroup * ctx.maxGroups())
+    if (groups <= mostGroups(dims) && steps <= kStepsPerGroup * ctx.maxGroups())
       return;
     // Labels may be negative.
     std::optional<int> largest;
