@@ -3,6 +3,7 @@
 
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Value/AbstractValue.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -183,9 +184,7 @@ static double getWidth(double lo, double hi) {
   return std::isfinite(width) ? width : 0.0;
 }
 
-/// By how much merging `axis` widens the cells, relative to the whole's width;
-/// 0 if the axis is merged already.
-static double mergingCost(const AbstractValue &value, int64_t axis) {
+double mpopt::mergingCost(const AbstractValue &value, int64_t axis) {
   size_t dim = value.dims()[axis];
   const Cells &cells = value.cells();
   if (dim == 1 || (cells.isUniform(Field::Lo) && cells.isUniform(Field::Hi)))

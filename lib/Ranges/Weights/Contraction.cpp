@@ -107,6 +107,7 @@ private:
   void merge();
   AbstractValue::Dims groupDims() const;
   size_t mostGroups(ArrayRef<int64_t> dims) const;
+  std::optional<int> pickLabel(ArrayRef<int64_t> dims) const;
   double normOf(const Labelled &operand) const;
   std::optional<Interval> sumOf(const Labelled &operand) const;
   void addNorm(AbstractValue &value, const Labelled &weights,
@@ -210,8 +211,30 @@ size_t Contraction::mostGroups(ArrayRef<int64_t> dims) const {
   return joint && !ctx.needsBounds() ? ctx.groupLimit().joint : ctx.maxGroups();
 }
 
+/// The axis of the result that is merged next: the largest, or for estimates
+/// the one that tells least, as a result's are; nothing if all are merged.
+std::optional<int> Contraction::pickLabel(ArrayRef<int64_t> dims) const {
+  // Labels may be negative.
+  std::optional<int> best;
+  double most = -kInfinity;
+  for (auto [label, dim] : llvm::zip(result, dims)) {
+    if (dim == 1)
+      continue;
+    double rank = ctx.needsBounds() ? double(dim) : 0;
+    if (!ctx.needsBounds())
+      for (const Labelled *operand : {&a, &b})
+        if (std::optional<size_t> axis = axisOf(*operand, label))
+          rank -= mergingCost(operand->value, *axis);
+    if (!best || rank > most) {
+      most = rank;
+      best = label;
+    }
+  }
+  return best;
+}
+
 /// Merges axes until there are few enough steps: first those summed over, which
-/// either operand may keep, then those of the result, the largest first.
+/// either operand may keep, then those of the result.
 void Contraction::merge() {
   auto mergeLabel = [&](int label) {
     for (Labelled *operand : {&a, &b})
@@ -237,20 +260,13 @@ void Contraction::merge() {
       steps *= keptAlong(label);
     if (groups <= mostGroups(dims) && steps <= kStepsPerGroup * ctx.maxGroups())
       return;
-    // Labels may be negative.
-    std::optional<int> largest;
-    int64_t most = 1;
-    for (auto [label, dim] : llvm::zip(result, dims))
-      if (dim > most) {
-        most = dim;
-        largest = label;
-      }
-    if (!largest) {
+    std::optional<int> label = pickLabel(dims);
+    if (!label) {
       for (int label : summed)
         mergeLabel(label);
       return;
     }
-    mergeLabel(*largest);
+    mergeLabel(*label);
   }
 }
 
