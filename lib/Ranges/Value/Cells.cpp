@@ -178,40 +178,49 @@ void Cells::pack() {
 // Merging
 //===----------------------------------------------------------------------===//
 
-Cell mpopt::mergeCells(const Cells &cells) {
-  if (cells.size() == 1)
-    return cells.front();
+/// The chains of all fields side by side: each waits for its own last step.
+template <typename Number> Cell Cells::Block::merge(const Number *from) const {
+  auto at = [&](Field field) { return from + first[size_t(field)]; };
+  auto lengthOf = [&](Field field) -> size_t {
+    return uniform >> unsigned(field) & 1 ? 1 : count;
+  };
   Cell sum{kInfinity, -kInfinity, 0, 0, kInfinity, -kInfinity};
-  auto least = [&](Field field, double &to) {
-    for (double number : cells[field])
-      to = std::min(to, number);
+  auto addEnds = [&](Field low, Field high, double &lo, double &hi) {
+    const Number *lows = at(low), *highs = at(high);
+    size_t ofLow = lengthOf(low), ofHigh = lengthOf(high);
+    for (size_t group = 0; group < std::max(ofLow, ofHigh); ++group) {
+      lo = std::min(lo, double(lows[std::min(group, ofLow - 1)]));
+      hi = std::max(hi, double(highs[std::min(group, ofHigh - 1)]));
+    }
   };
-  auto greatest = [&](Field field, double &to) {
-    for (double number : cells[field])
-      to = std::max(to, number);
-  };
-  least(Field::Lo, sum.lo);
-  greatest(Field::Hi, sum.hi);
-  least(Field::LikelyLo, sum.likelyLo);
-  greatest(Field::LikelyHi, sum.likelyHi);
+  addEnds(Field::Lo, Field::Hi, sum.lo, sum.hi);
+  addEnds(Field::LikelyLo, Field::LikelyHi, sum.likelyLo, sum.likelyHi);
   // Moments are taken relative to the first mean, as means may be large and
   // close.
-  double origin = cells.get(Field::Mean, 0), squares = 0;
-  for (double mean : cells[Field::Mean]) {
-    double offset = mean - origin;
-    sum.mean += offset;
-    squares += offset * offset;
+  const Number *mean = at(Field::Mean), *variance = at(Field::Variance);
+  size_t means = lengthOf(Field::Mean), variances = lengthOf(Field::Variance);
+  double origin = count > 0 ? mean[0] : 0, squares = 0;
+  for (size_t group = 0; group < std::max(means, variances); ++group) {
+    if (group < means) {
+      double offset = mean[group] - origin;
+      sum.mean += offset;
+      squares += offset * offset;
+    }
+    if (group < variances)
+      sum.variance += variance[group];
   }
-  for (double variance : cells[Field::Variance])
-    sum.variance += variance;
-  double means = cells.isUniform(Field::Mean) ? 1 : double(cells.size());
-  double variances =
-      cells.isUniform(Field::Variance) ? 1 : double(cells.size());
-  double offset = sum.mean / means;
+  double offset = sum.mean / double(means);
   sum.mean = origin + offset;
-  sum.variance = std::max(0.0, sum.variance / variances +
-                                   (squares / means - offset * offset));
+  sum.variance = std::max(0.0, sum.variance / double(variances) +
+                                   (squares / double(means) - offset * offset));
   return sum;
+}
+
+Cell Cells::merged() const {
+  if (size() == 1)
+    return front();
+  return isNarrow() ? block->merge(block->floats())
+                    : block->merge(block->numbers());
 }
 
 Cell mpopt::mergeCells(ArrayRef<Cell> cells) {

@@ -212,6 +212,9 @@ public:
   bool isIdentical(const Cells &other) const;
   /// The cells of those groups, in that order.
   Cells gathered(llvm::ArrayRef<uint32_t> groups) const;
+  /// All groups, of equal size, as one: their hull, and the mixture of their
+  /// estimates.
+  Cell merged() const;
 
 private:
   /// The numbers behind the header, in one piece of memory.
@@ -232,6 +235,7 @@ private:
               from[3 * next], from[4 * next], from[5 * next]};
     }
     Cell readPacked(size_t group) const;
+    template <typename Number> Cell merge(const Number *from) const;
     /// The memory behind the header is taken and given back with it.
     static void *operator new(size_t header, size_t bytes);
     // NOLINTNEXTLINE(misc-new-delete-overloads): it matches that `new`.
@@ -261,8 +265,8 @@ private:
   BlockRef block;
 };
 
-/// Groups of equal size as one: their hull, and the mixture of their estimates.
-Cell mergeCells(const Cells &cells);
+/// Groups of equal size as one.
+inline Cell mergeCells(const Cells &cells) { return cells.merged(); }
 Cell mergeCells(llvm::ArrayRef<Cell> cells);
 /// The same for each of `count` groups of the result; `into` says to which a
 /// group goes, and each has one at least.
