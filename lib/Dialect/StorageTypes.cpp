@@ -43,3 +43,15 @@ std::optional<StorageFormat> mpopt::storageFormatOf(mp::FakeQuantizeOp op) {
   format.axis = op.getAxis();
   return format;
 }
+
+ConstantLimits mpopt::limitsOf(mp::CastOp cast) {
+  auto limits = cast->getAttrOfType<DenseF64ArrayAttr>(kLimitsAttr);
+  return limits && limits.size() == 2 ? ConstantLimits{limits[0], limits[1]}
+                                      : ConstantLimits();
+}
+
+void mpopt::setLimits(mp::CastOp cast, const ConstantLimits &limits) {
+  cast->setAttr(
+      kLimitsAttr,
+      DenseF64ArrayAttr::get(cast.getContext(), {limits.least, limits.most}));
+}

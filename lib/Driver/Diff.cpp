@@ -176,6 +176,20 @@ static bool hasSeenMoved(const Interval &a, const Interval &b) {
          std::abs(a.hi - b.hi) >= largest / 2;
 }
 
+/// True if a magnitude is more than a rounding to BF16 away from another.
+static bool isOther(double from, double to) {
+  return std::abs(to - from) > std::max(from, to) * 0x1p-7;
+}
+
+static void compareConstants(DiffReport &diff, const DiffOp &op,
+                             const DiffOp &other) {
+  if (op.constants.size() != other.constants.size())
+    return;
+  for (size_t index = 0; index < op.constants.size(); ++index)
+    if (isOther(op.constants[index].second, other.constants[index].second))
+      diff.constants.push_back({{&op, &other}, index});
+}
+
 static bool isOfReports(const DiffReport &diff) {
   return diff.a.kind == DiffKind::Report || diff.b.kind == DiffKind::Report;
 }
@@ -206,6 +220,7 @@ static void compareOps(DiffReport &diff, const OpMatches &matches) {
       diff.ranges.push_back({&op, &other});
     if (op.isGradient || op.op.empty())
       continue;
+    compareConstants(diff, op, other);
     if (other.dtype == "f32" && !needed.contains(op.op))
       diff.wide.push_back({&op, &other});
     if (isNarrow(other.dtype) && !isNarrow(op.dtype) && needed.contains(op.op))
@@ -331,6 +346,7 @@ int mpopt::diff(const Options &options, StringRef version) {
   if (!diff.a.knowsNeeded) {
     diff.wide.clear();
     diff.narrowed.clear();
+    diff.constants.clear();
   }
   DiffWriter write = getDiffWriter(*options.format);
   if (Error error = writeOutput(options.output, [&](llvm::raw_ostream &os) {

@@ -4,6 +4,7 @@
 #include "DiffSides.h"
 
 #include "mpopt/Dialect/Fingerprint.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -53,20 +54,40 @@ static void listOps(ModuleOp module, DiffSide &side) {
   });
 }
 
+/// The constants that an op reads, behind casts and views.
+static std::vector<std::pair<std::string, double>>
+listConstants(Operation *op, const RangeAnalysis &ranges) {
+  std::vector<std::pair<std::string, double>> constants;
+  for (Value operand : op->getOperands()) {
+    auto constant = dyn_cast_or_null<mp::ConstantOp>(
+        getMaker(operand, Peel::CastsAndViews));
+    if (!constant || !getFloat(constant.getResult()))
+      continue;
+    Value value = constant.getResult();
+    constants.emplace_back(getTensorName(value),
+                           ranges.preRounding(value).hull().absMax());
+  }
+  return constants;
+}
+
 static void addBounds(ModuleOp module, const RangeAnalysis &ranges,
                       DiffSide &side) {
   llvm::StringMap<Interval> bounds;
+  llvm::StringMap<std::vector<std::pair<std::string, double>>> constants;
   module.walk([&](Operation *op) {
     if (op->getNumResults() == 0 || isa<mp::ConstantOp, mp::CastOp>(op) ||
         !getFloat(op->getResult(0)))
       return;
+    constants.try_emplace(getOpName(op), listConstants(op, ranges));
     Cell computed = ranges.preRounding(op->getResult(0)).hull();
     if (!computed.empty())
       bounds.try_emplace(getOpName(op), Interval{computed.lo, computed.hi});
   });
-  for (DiffOp &op : side.ops)
+  for (DiffOp &op : side.ops) {
     if (auto found = bounds.find(op.name); found != bounds.end())
       op.bound = found->second;
+    op.constants = constants.lookup(op.name);
+  }
 }
 
 // A fingerprint is of the rule, too, so that a tensor is matched by any of its

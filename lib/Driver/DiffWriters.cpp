@@ -91,6 +91,20 @@ static Part listOps(StringRef title, llvm::ArrayRef<const DiffOp *> ops) {
   return part;
 }
 
+static Part listConstants(llvm::ArrayRef<DiffConstant> list) {
+  Part part = {"constants that the converter wrote otherwise", {}};
+  for (const DiffConstant &its : list) {
+    auto [a, b] = its.ops;
+    const auto &[name, most] = a->constants[its.index];
+    std::string change;
+    llvm::raw_string_ostream(change)
+        << name << ", of magnitudes up to "
+        << llvm::format("%.4g -> %.4g", most, b->constants[its.index].second);
+    part.lines.push_back({getPlace(*a), change});
+  }
+  return part;
+}
+
 static std::vector<Part> listParts(const DiffReport &diff) {
   auto dtypes = [](const DiffOp &a, const DiffOp &b) {
     return a.dtype + " -> " + b.dtype;
@@ -105,6 +119,7 @@ static std::vector<Part> listParts(const DiffReport &diff) {
           listPairs("narrowed, and should have stayed in f32", diff.narrowed,
                     dtypes),
           listPairs("kept in f32 needlessly", diff.wide, dtypes),
+          listConstants(diff.constants),
           listPairs("other dtypes", diff.dtypes, dtypes),
           listPairs(areRecords ? "seen ranges that moved" : "ranges that moved",
                     diff.ranges, bounds),
@@ -245,6 +260,24 @@ static void writeSide(OStream &json, StringRef key, const DiffSide &side) {
   });
 }
 
+static void writeConstants(OStream &json, llvm::ArrayRef<DiffConstant> list) {
+  json.attributeArray("constants", [&] {
+    for (const DiffConstant &its : list)
+      json.object([&] {
+        auto side = [&](StringRef key, const DiffOp &op) {
+          const auto &[name, most] = op.constants[its.index];
+          json.attributeObject(key, [&, &name = name, most = most] {
+            json.attribute("op", jsonText(op.op));
+            json.attribute("name", jsonText(name));
+            json.attribute("most", jsonNumber(most));
+          });
+        };
+        side("a", *its.ops.first);
+        side("b", *its.ops.second);
+      });
+  });
+}
+
 void diffing::writeDiffFields(OStream &json, const DiffReport &diff,
                               StringRef version) {
   StringRef range = diff.a.kind == DiffKind::Record ? "seen" : "bound";
@@ -289,6 +322,7 @@ void diffing::writeDiffFields(OStream &json, const DiffReport &diff,
   json.attribute("matched", diff.matched);
   pairs("narrowed", diff.narrowed);
   pairs("wide", diff.wide);
+  writeConstants(json, diff.constants);
   pairs("dtypes", diff.dtypes);
   pairs("ranges", diff.ranges);
   ops("only_a", diff.onlyA);

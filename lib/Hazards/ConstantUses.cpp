@@ -15,6 +15,7 @@
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Weights/Kernels/SharedSums.h"
 #include "mpopt/Support/WeightStore.h"
@@ -34,8 +35,11 @@ double ConstantUse::flushedShare() const {
 //===----------------------------------------------------------------------===//
 
 namespace {
-using UsesByType =
-    llvm::SmallMapVector<Type, llvm::SmallVector<OpOperand *, 2>, 2>;
+struct NarrowedUses {
+  llvm::SmallVector<OpOperand *, 2> operands;
+  ConstantLimits limits;
+};
+using UsesByType = llvm::SmallMapVector<Type, NarrowedUses, 2>;
 } // namespace
 
 /// Follows `value`, which holds the constant's elements in `type` (null: in its
@@ -54,6 +58,8 @@ static void followUses(Value value, Type type, const FloatFormat &own,
       if (!format)
         continue; // to integers or booleans
       const FloatFormat &current = type ? *getFloatFormat(type) : own;
+      if (ConstantLimits limits = limitsOf(cast))
+        uses[to].limits = limits;
       followUses(cast.getResult(), format->losesValuesOf(current) ? to : type,
                  own, uses, depth + 1);
       continue;
@@ -64,7 +70,7 @@ static void followUses(Value value, Type type, const FloatFormat &own,
       continue;
     }
     if (type && isReadInside(use))
-      uses[type].push_back(&use);
+      uses[type].operands.push_back(&use);
   }
 }
 
@@ -88,7 +94,7 @@ static UsesByType collectUses(mp::ConstantOp constant, Type storage) {
     if (isa<PrecisionOpInterface>(use.getOwner()) &&
         !isa<mp::CastOp>(use.getOwner()) &&
         !use.getOwner()->hasAttr("mp.kept") && isReadInside(use))
-      uses[storage].push_back(&use);
+      uses[storage].operands.push_back(&use);
   return uses;
 }
 
@@ -131,13 +137,19 @@ ConstantUses::ConstantUses(Operation *root) {
     std::optional<ConstantBytes> bytes = getConstantBytes(constant);
     if (!bytes)
       return;
-    for (auto &[target, operands] : uses) {
+    for (auto &[target, narrowed] : uses) {
+      if (narrowed.operands.empty())
+        continue;
       ConstantUse use = {
-          constant, target, operands,
-          weightLosses(makeRequest(constant, target, *bytes), jobs, &memo)};
+          constant, target, narrowed.operands,
+          weightLosses(makeRequest(constant, target, *bytes), jobs, &memo),
+          narrowed.limits};
       if (bytes->splat)
         spread(use.stats, uint64_t(type.getNumElements()));
-      if (use.stats.overflows || use.stats.flushes || use.stats.subnormals)
+      if (use.limits)
+        use.stats.overflows = use.stats.flushes = use.stats.lostChannels = 0;
+      if (use.isReduced() || use.isRaised() || use.stats.overflows ||
+          use.stats.flushes || use.stats.subnormals)
         losses.push_back(std::move(use));
     }
   });

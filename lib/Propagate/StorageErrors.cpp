@@ -110,12 +110,24 @@ struct Sums {
 };
 } // namespace
 
+/// The error of one number that is limited and then rounded.
+static StorageError errorOfNumber(double value, const WeightView &stored,
+                                  const FloatFormat &format) {
+  double limited = stored.limits.apply(value);
+  StorageError error = storageErrorOf(limited, format);
+  if (limited != value)
+    error.mean += limited - value;
+  error.square = error.mean * error.mean;
+  return error;
+}
+
 /// The errors of a constant as it is stored, from the elements in the file, by
 /// the groups of `dims`; of large constants evenly spaced pieces are read.
 static Sums readErrors(const WeightView &stored, const FloatFormat &format,
                        ArrayRef<int64_t> dims) {
   WeightView exact = stored;
   exact.roundings.clear();
+  exact.limits = {};
   Sums sums;
   sums.errors.resize(countGroups(dims));
   sums.counts.resize(sums.errors.size());
@@ -136,7 +148,7 @@ static Sums readErrors(const WeightView &stored, const FloatFormat &format,
     double value;
     exact.read(0, value);
     for (size_t group = 0; group < sums.errors.size(); ++group) {
-      sums.errors[group] = storageErrorOf(value, format);
+      sums.errors[group] = errorOfNumber(value, stored, format);
       sums.counts[group] = 1;
     }
     return sums;
@@ -152,7 +164,7 @@ static Sums readErrors(const WeightView &stored, const FloatFormat &format,
     exact.read(first, read);
     for (auto [offset, value] : llvm::enumerate(read)) {
       size_t group = groupOf(first + int64_t(offset));
-      sums.errors[group].add(storageErrorOf(value, format));
+      sums.errors[group].add(errorOfNumber(value, stored, format));
       ++sums.counts[group];
     }
   }

@@ -64,13 +64,24 @@ const Precision &mpopt::resolvePrecision(ModuleOp module) {
                                  : *Precision::byName("autocast-fp16");
 }
 
+/// Those of the converters are FP16's: they write no other narrow dtype.
+static ConstantLimits limitsOf(const Policy &policy, FloatType lowType) {
+  ConstantLimits limits;
+  if (lowType.isF16()) {
+    limits.least = policy.getMinPositive().value_or(limits.least);
+    limits.most = policy.getMaxFinite().value_or(limits.most);
+  }
+  return limits;
+}
+
 static std::unique_ptr<PrecisionStrategy>
 makeStrategy(ModuleOp module, bool byPolicy, const Policy &policy,
              const Categories &categories, FloatType lowType) {
   switch (policy.getKind()) {
   case PolicyKind::Converter:
     // Converters have one way only, be it asked for as fp16 or autocast-fp16.
-    return makeStorageConversion(categories, lowType, /*all=*/false);
+    return makeStorageConversion(categories, lowType, /*all=*/false,
+                                 limitsOf(policy, lowType));
   case PolicyKind::Autocast:
     if (byPolicy)
       return makeAutocast(categories, lowType);

@@ -19,6 +19,18 @@ func.func @cast(%x: tensor<4xf32> {mp.assume = {lo = -70000.0 : f64, hi = 3.5 : 
 
 // -----
 
+// As a converter writes it: within limits, but for zero and Inf, then rounded.
+func.func @limited() -> tensor<4xf16> {
+  %0 = mp.constant dense<[1.0e-12, -7.0e4, 0.0, 3.0]> : tensor<4xf32>
+  // expected-remark @below {{{4} [1e-07, 1e-07] [-10000, -10000] [0, 0] [3, 3] likely (weight)}}
+  %1 = mp.cast %0 {mp.limits = array<f64: 1.0e-7, 1.0e4>} : (tensor<4xf32>) -> tensor<4xf16>
+  // expected-remark @below {{{4} [1.19209e-07, 1.19209e-07] [-10000, -10000] [0, 0] [3, 3] likely (weight)}}
+  %2 = mp.identity %1 : (tensor<4xf16>) -> tensor<4xf16>
+  return %2 : tensor<4xf16>
+}
+
+// -----
+
 func.func @constant() -> tensor<3xf16> {
   // expected-remark @below {{{3} [1e-08, 1e-08] [70000, 70000] [-1, -1] likely (weight)}}
   %0 = mp.constant dense<[1.0e-8, 7.0e4, -1.0]> : tensor<3xf32>

@@ -21,3 +21,16 @@ func.func @f(%x: tensor<4xf32>, %d: tensor<4xf64>) -> (tensor<4xf32>, tensor<4xf
   %3 = mp.exp %d : (tensor<4xf64>) -> tensor<4xf64>
   return %2, %3 : tensor<4xf32>, tensor<4xf64>
 }
+
+// Constants are written within the converter's limits, which ops of its list
+// read as they are.
+// CHECK-LABEL: func.func @limits
+// CHECK: [[C:%.+]] = mp.constant dense<1.000000e+05> : tensor<4xf32>
+// CHECK: mp.cast [[C]] {mp.limits = array<f64: {{[^,]+, (1.000000e.04|6.550400e.04)}}>, origin = #mp.cast_origin<storage>}
+// CHECK: mp.max {{.*}}, [[C]]
+func.func @limits(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = mp.constant dense<1.0e+5> : tensor<4xf32>
+  %0 = mp.add %x, %c : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = mp.max %0, %c : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}

@@ -4,7 +4,9 @@
 #ifndef MPOPT_DIALECT_STORAGETYPES_H
 #define MPOPT_DIALECT_STORAGETYPES_H
 
+#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Numerics/ConstantLimits.h"
 #include "mpopt/Numerics/StorageFormat.h"
 
 namespace mpopt {
@@ -16,6 +18,14 @@ std::optional<StorageFormat> storageFormatOf(mlir::Type elementType);
 std::optional<StorageFormat> storageFormatOf(mp::QuantizeOp op);
 std::optional<StorageFormat> storageFormatOf(mp::DequantizeOp op);
 std::optional<StorageFormat> storageFormatOf(mp::FakeQuantizeOp op);
+
+/// On a cast of a constant: the limits within which a converter writes it, two
+/// numbers (dense f64).
+inline constexpr llvm::StringLiteral kLimitsAttr = "mp.limits";
+
+/// Those of a cast; none for others.
+ConstantLimits limitsOf(mp::CastOp cast);
+void setLimits(mp::CastOp cast, const ConstantLimits &limits);
 
 } // namespace mpopt
 

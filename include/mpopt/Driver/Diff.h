@@ -35,6 +35,9 @@ struct DiffOp {
   /// report alone does not say.
   std::optional<Interval> bound;
   bool isGradient = false; ///< The record of a gradient.
+  /// The constants among the operands of a model's op, in order, with their
+  /// largest magnitudes in the file.
+  std::vector<std::pair<std::string, double>> constants = {};
 };
 
 /// A run, and what became in it of what was predicted.
@@ -72,6 +75,12 @@ struct DiffFinding {
 
 using DiffPair = std::pair<const DiffOp *, const DiffOp *>;
 
+/// A constant that a converter wrote otherwise, by its number at both ops.
+struct DiffConstant {
+  DiffPair ops;
+  size_t index;
+};
+
 struct DiffReport {
   DiffSide a, b;
   /// Findings of `b` that `a` has not, and the reverse.
@@ -85,6 +94,9 @@ struct DiffReport {
   /// Where `b` was converted to a narrower format: ops that it computes in FP32
   /// and need not, and ops that it narrowed and should not have.
   std::vector<DiffPair> wide, narrowed;
+  /// And constants whose largest magnitude it wrote otherwise, by more than it
+  /// rounds.
+  std::vector<DiffConstant> constants;
   /// The number of ops of `a` that have a partner in `b`.
   unsigned matched = 0;
 };

@@ -11,6 +11,7 @@
 #define MPOPT_HAZARDS_CONSTANTUSES_H
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Numerics/ConstantLimits.h"
 #include "mpopt/Ranges/Weights/Kernels/Summary.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -26,13 +27,21 @@ struct ConstantUse {
   mlir::Type type;
   /// Operands through which ops compute with the narrowed constant.
   llvm::SmallVector<mlir::OpOperand *, 2> uses;
-  /// Statistics of the whole constant, also where it is a splat.
+  /// Statistics of the whole constant, also where it is a splat. Where a
+  /// converter limits it nothing overflows or flushes.
   WeightStats stats;
+  ConstantLimits limits;
 
   mlir::Value value() const { return mp::ConstantOp(constant).getResult(); }
 
   /// The share of the non-zero finite values that become 0, in [0, 1].
   double flushedShare() const;
+  /// True if a converter writes some of the values smaller, or all of them
+  /// larger, than they are.
+  bool isReduced() const { return stats.absMax > limits.most; }
+  bool isRaised() const {
+    return stats.absMax > 0 && stats.absMax < limits.least;
+  }
 };
 
 class ConstantUses {
@@ -40,8 +49,8 @@ public:
   explicit ConstantUses(mlir::Operation *module);
   bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &analyses);
 
-  /// The uses in program order. Those in which nothing overflows or flushes are
-  /// left out.
+  /// The uses in program order. Those in which nothing overflows, flushes or is
+  /// limited are left out.
   std::vector<ConstantUse> losses;
 };
 

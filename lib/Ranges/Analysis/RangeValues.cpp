@@ -14,6 +14,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Relations/Relations.h"
 #include "mpopt/Ranges/Weights/ConstantRange.h"
@@ -105,6 +106,12 @@ static bool isStep(Value value) {
 }
 
 void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
+  if (auto cast = value.getDefiningOp<mp::CastOp>())
+    if (ConstantLimits limits = limitsOf(cast))
+      if (std::optional<WeightView> view = weights(cast.getInput())) {
+        view->limits = limits;
+        pre = summarizeOnce(*view);
+      }
   constrain(value, pre);
   set(value, std::move(pre));
 }
@@ -133,6 +140,8 @@ AbstractValue RangeAnalysis::Driver::summarizeOnce(const WeightView &view) {
   key.add(view.elementType.getAsOpaquePointer());
   key.addAll(ArrayRef<int64_t>(view.shape));
   key.addAll(ArrayRef<const FloatFormat *>(view.roundings));
+  key.add(view.limits.least);
+  key.add(view.limits.most);
   key.add(limit.most);
   if (auto known = shared.memo->find<AbstractValue>(key))
     return *known;
@@ -289,6 +298,9 @@ std::optional<WeightView> RangeAnalysis::Driver::findWeights(Value value,
           !getFloatFormat(getElementType(cast.getInput())))
         return std::nullopt;
       view.roundings.insert(view.roundings.begin(), to);
+      // Only casts of constants have some: the first one that is applied.
+      if (ConstantLimits limits = limitsOf(cast))
+        view.limits = limits;
     } else if (!isa<mp::IdentityOp>(op)) {
       break;
     }

@@ -65,6 +65,7 @@ std::optional<WeightTensor> mpopt::getTensor(const WeightView &view) {
   if (view.splat || !readable || roundings.size() > 1)
     return std::nullopt;
   tensor.bytes = view.data;
+  tensor.limits = view.limits;
   if (!roundings.empty())
     tensor.storage = roundings.front();
   return tensor;

@@ -132,6 +132,7 @@ static bool readRounded(const WeightView &view, int64_t first,
   tensor.bytes = view.data;
   tensor.format = format;
   tensor.storage = view.roundings.front();
+  tensor.limits = view.limits;
   bool finite = true;
   kernels::WeightReader(tensor).read(first, out.size(), out.data(),
                                      [&](size_t, uint8_t) { finite = false; });
@@ -152,6 +153,9 @@ void WeightView::read(int64_t first, MutableArrayRef<double> out) const {
     readFloats(data.data(), type, first, out);
   else
     readIntegers(data.data(), cast<IntegerType>(elementType), first, out);
+  if (limits)
+    for (double &value : out)
+      value = limits.apply(value);
   for (const FloatFormat *format : roundings)
     if (format == &FloatFormat::f32())
       for (double &value : out)

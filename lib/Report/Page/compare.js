@@ -67,6 +67,7 @@ function compareSides(diff, reports, view) {
   return [verdictOfSides(diff, words, heads),
     changedFindings("Findings that came", diff.came, view), changedFindings("Findings that went", diff.went),
     changedDtypes("Narrowed, and should have stayed in FP32", diff.narrowed), changedDtypes("Kept in FP32 needlessly", diff.wide),
+    changedConstants(diff.constants),
     changedDtypes("Other dtypes", diff.dtypes), changedRanges(words, diff.ranges, heads),
     listOfOps(words.gone, diff.only_a), listOfOps(words.fresh, diff.only_b),
     h("div", { class: "grid" }, countsOfSides(diff, reports, heads), outputsOfSides(reports, heads))];
@@ -143,6 +144,11 @@ function changedDtypes(title, pairs) {
   return card(`${title}: ${pairs.length.toLocaleString("en")}`,
     h("p", { class: "small" }, counts.map((each, index) => [index ? "; " : "", `${each.key}: ${plural(each.values.length, "op")}`])),
     pagedTable(["op", "type", "before", "now"], pairs.map((pair) => [pairName(pair), name(pair.b.type, 40), formatName(pair.a.dtype), formatName(pair.b.dtype)]), 50));
+}
+
+function changedConstants(pairs) {
+  return pairs && pairs.length ? card(`Constants that the converter wrote otherwise: ${pairs.length.toLocaleString("en")}`,
+    pagedTable(["constant", "read by", "largest before", "now"], pairs.map(({ a, b }) => [name(a.name, 60), name(a.op, 60), numeric(digits(number(a.most), 4)), numeric(digits(number(b.most), 4))]), 50)) : null;
 }
 
 function changedRanges(words, pairs, heads) {

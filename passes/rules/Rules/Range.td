@@ -51,7 +51,9 @@ def ConstantOverflow : RangeRule<"MP202", "constant-overflow"> {
     Elements of a weight or constant are finite as stored, and beyond the
     largest value of the dtype in which the model is to compute: 65504 for FP16
     (65520 and above round to Inf), 3.39e38 for BF16. Converters turn them into
-    Inf or clamp them without a word.
+    Inf or limit them without a word: under the policy of one that has a limit
+    (10000 in onnxconverter-common), values beyond that are reported, but for
+    masks that still mask.
   }];
   let why = [{
     An infinite constant makes every result that uses it Inf or NaN: Inf - Inf

@@ -32,10 +32,13 @@ struct ConstantOverflow : mpopt::impl::ConstantOverflowBase<ConstantOverflow> {
     for (const ConstantUse &use : getAnalysis<ConstantUses>().losses)
       if (use.stats.overflows)
         judge(use);
+      else if (use.isReduced())
+        judgeReduced(use);
   }
 
 private:
   void judge(const ConstantUse &use);
+  void judgeReduced(const ConstantUse &use);
 };
 } // namespace
 
@@ -128,4 +131,28 @@ void ConstantOverflow::judge(const ConstantUse &use) {
       std::ilogb(std::max(-stats.min, stats.max) / format.maxFinite) + 2;
   fixConstantByScaling(finding, use.value().getDefiningOp(), use.type, -shift,
                        getAnalysis<RangeAnalysis>());
+}
+
+/// A converter wrote a smaller number, which is finite.
+void ConstantOverflow::judgeReduced(const ConstantUse &use) {
+  auto [mask, operand] = getMaskUse(use);
+  // It masks scores as before.
+  if (mask != MaskUse::None && -use.limits.most < maskedBelow())
+    return;
+  std::string most = formatNumber(use.limits.most);
+  bool number = use.stats.elements == 1;
+  report(operand->getOwner(), operand->get())
+      .tensor(use.value())
+      .dtype(use.type)
+      .bound(use.stats.min, use.stats.max)
+      .severity(Severity::Warning)
+      .about(operand->get())
+      .message(number ? "constant " + formatNumber(use.stats.min) +
+                            " becomes " + (use.stats.min < 0 ? "-" : "") +
+                            most + ", the policy's limit for constants"
+                      : "values of the constant, of magnitudes up to " +
+                            formatNumber(use.stats.absMax) + ", become " +
+                            most + ", the policy's limit for constants")
+      .cause(use.value(), "is written within the limit")
+      .fix("keep-fp32", "keep the op that uses it in f32");
 }

@@ -59,6 +59,7 @@ private:
   void reportEpsilon(const ConstantUse &use, const Guarded &guarded);
   void reportSubnormal(const ConstantUse &use, const Guarded &guarded);
   void reportShare(const ConstantUse &use);
+  void reportRaised(const ConstantUse &use);
   FindingBuilder start(const ConstantUse &use, OpOperand &operand);
 };
 } // namespace
@@ -351,8 +352,26 @@ void ConstantUnderflow::reportShare(const ConstantUse &use) {
                        std::min(shift, room), getAnalysis<RangeAnalysis>());
 }
 
+/// A converter wrote a larger number in the place of each.
+void ConstantUnderflow::reportRaised(const ConstantUse &use) {
+  std::string least = formatNumber(use.limits.least);
+  start(use, *use.uses.front())
+      .severity(Severity::Note)
+      .about(use.uses.front()->get())
+      .message(
+          (use.stats.elements == 1
+               ? "constant " + formatNumber(use.stats.minNonZero) + " becomes "
+               : "every value of the constant, of magnitudes up to " +
+                     formatNumber(use.stats.absMax) + ", becomes ") +
+          least + ", the policy's limit for constants")
+      .cause(use.value(), "is written within the limit")
+      .fix("keep-fp32", "keep the op that uses it in f32");
+}
+
 void ConstantUnderflow::judge(const ConstantUse &use) {
   const WeightStats &stats = use.stats;
+  if (use.isRaised())
+    return reportRaised(use);
   // Epsilons are numbers, or one number for each channel.
   bool lost = stats.flushes && use.flushedShare() >= 0.1;
   bool number = stats.minNonZero == stats.absMax;

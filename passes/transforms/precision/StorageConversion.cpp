@@ -15,6 +15,7 @@
 
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/StorageTypes.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -23,8 +24,9 @@ using namespace mpopt::mp;
 namespace {
 class StorageConversion : public PrecisionStrategy {
 public:
-  StorageConversion(const Categories &categories, FloatType lowType, bool all)
-      : PrecisionStrategy(categories, lowType), all(all) {}
+  StorageConversion(const Categories &categories, FloatType lowType, bool all,
+                    const ConstantLimits &limits)
+      : PrecisionStrategy(categories, lowType), all(all), limits(limits) {}
 
   void convertArgument(BlockArgument argument) override { convert(argument); }
   void rewriteOperands(Operation *op) override;
@@ -34,12 +36,14 @@ public:
 private:
   bool isConverted(Type elementType) const;
   void convert(Value value);
+  void store(OpOperand &operand);
   bool isBlocked(Operation *op) const {
     return categories.get(op) == Category::Block || op->hasAttr(kLossPartAttr);
   }
   void restore(OpOperand &operand, CastOrigin origin);
 
   bool all;
+  ConstantLimits limits;
   /// The type that the model has instead of the low one.
   llvm::DenseMap<Value, Type> originals;
 };
@@ -80,6 +84,13 @@ void StorageConversion::restore(OpOperand &operand, CastOrigin origin) {
     casts.castOperand(operand, original->second, origin);
 }
 
+void StorageConversion::store(OpOperand &operand) {
+  bool isConstant = operand.get().getDefiningOp<ConstantOp>() != nullptr;
+  casts.castOperand(operand, lowType, CastOrigin::Storage);
+  if (isConstant && limits)
+    setLimits(operand.get().getDefiningOp<CastOp>(), limits);
+}
+
 void StorageConversion::rewriteOperands(Operation *op) {
   bool blocked = isBlocked(op);
   auto precision = dyn_cast<PrecisionOpInterface>(op);
@@ -103,7 +114,7 @@ void StorageConversion::rewriteOperands(Operation *op) {
       continue;
     }
     if (isConverted(getElementType(operand.get())))
-      casts.castOperand(operand, lowType, CastOrigin::Storage);
+      store(operand);
   }
 }
 
@@ -136,6 +147,6 @@ void StorageConversion::finishResults(Operation *op) {
 
 std::unique_ptr<PrecisionStrategy>
 mpopt::makeStorageConversion(const Categories &categories, FloatType lowType,
-                             bool all) {
-  return std::make_unique<StorageConversion>(categories, lowType, all);
+                             bool all, const ConstantLimits &limits) {
+  return std::make_unique<StorageConversion>(categories, lowType, all, limits);
 }

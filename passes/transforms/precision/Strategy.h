@@ -5,6 +5,7 @@
 #define MPOPT_PASSES_TRANSFORMS_PRECISION_STRATEGY_H
 
 #include "mpopt/Dialect/Casts.h"
+#include "mpopt/Numerics/ConstantLimits.h"
 #include "passes/transforms/precision/Categories.h"
 
 #include <memory>
@@ -54,10 +55,11 @@ std::unique_ptr<PrecisionStrategy> makeAutocast(const Categories &categories,
 
 /// Every float is stored in the low type. `all` takes 64-bit floats too;
 /// otherwise only f32 changes, as with converters of files, and ops of the
-/// category `block` compute in f32 between casts.
+/// category `block` compute in f32 between casts. Constants are written within
+/// `limits`.
 std::unique_ptr<PrecisionStrategy>
 makeStorageConversion(const Categories &categories, mlir::FloatType lowType,
-                      bool all);
+                      bool all, const ConstantLimits &limits = {});
 
 /// TensorFlow: categories spread along the graph.
 std::unique_ptr<PrecisionStrategy>

@@ -136,6 +136,24 @@ def test_a_converter_is_judged(tmp_path):
     assert report["b"]["casts"] > report["a"]["casts"] == 0
 
 
+def test_a_limited_constant_is_listed(tmp_path):
+    """What a converter wrote as another number, and not what it rounded."""
+    sides = []
+    for name, dtype, scale in (("a", numpy.float32, 20000), ("b", numpy.float16, 10000)):
+        kind = helper.np_dtype_to_tensor_dtype(numpy.dtype(dtype))
+        nodes = [helper.make_node("Sigmoid", ["x"], ["s"], name="s"), helper.make_node("Mul", ["s", "c"], ["m"], name="m"),
+                 helper.make_node("Add", ["m", "b"], ["y"], name="y")]
+        values = [helper.make_tensor_value_info(value, kind, (1, 8)) for value in ("x", "y")]
+        graph = helper.make_graph(nodes, "g", values[:1], values[1:],
+                                  [numpy_helper.from_array(numpy.array(scale, dtype), "c"), numpy_helper.from_array(numpy.array(300.1, dtype), "b")])
+        sides.append(tmp_path / f"{name}.onnx")
+        onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), sides[-1])
+    _, report = diff(*sides)
+    assert report["constants"] == [{"a": {"op": "m", "name": "c", "most": 20000}, "b": {"op": "m", "name": "c", "most": 10000}}]
+    _, report = diff(sides[0], sides[0])
+    assert not report["constants"]
+
+
 @pytest.mark.parametrize("form,words", [("text", ("findings: ", "new ops")), ("markdown", ("## mpopt", "new ops"))])
 def test_forms_for_people(models, form, words):
     done = run_mpopt("--diff", models("a"), models("b", extra=True), "--precision", "fp16", "--format", form)

@@ -23,6 +23,7 @@
 
 #include "mpopt/Dialect/Interfaces/ShapeFacts.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/ConstantLimits.h"
 #include "mpopt/Numerics/Target.h"
 #include "mpopt/Ranges/Value/AbstractValue.h"
 #include "mpopt/Ranges/Weights/Kernels/SharedSums.h"
@@ -43,6 +44,8 @@ struct WeightView {
   /// The formats to which the elements are rounded, in order, before the op
   /// reads them (casts of the constant); usually none or one.
   llvm::SmallVector<const FloatFormat *, 2> roundings;
+  /// Within which a converter writes them, before it rounds.
+  ConstantLimits limits;
 
   int64_t size() const;
   /// Elements [first, first + out.size()), rounded as the op reads them. A

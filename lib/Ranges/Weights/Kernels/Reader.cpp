@@ -53,6 +53,7 @@ WeightReader::WeightReader(const WeightTensor &weights) : weights(weights) {
   }
   inFloat = format ? format->bits <= 32 : bits <= 16;
 
+  limits = format && weights.limits;
   const FloatFormat *storage = weights.storage;
   if (!format || !storage || storage == format || storage->bits == 64 ||
       (storage->bits == 32 && inFloat))
@@ -67,6 +68,8 @@ WeightReader::WeightReader(const WeightTensor &weights) : weights(weights) {
 const SumLoops<float> *WeightReader::direct() const {
   constexpr size_t first = size_t(Element::F32);
   static_assert(size_t(Element::F32AsBF16) - first + 1 == kDirect);
+  if (limits)
+    return nullptr;
   Element stored = element;
   if (rounds && element == Element::F32) {
     if (weights.storage == &FloatFormat::f16())
@@ -108,8 +111,12 @@ void WeightReader::readDoubles(size_t index, size_t count, double *to,
     double value = isDouble ? to[at] : decode(index + at);
     if (!std::isfinite(value)) {
       mark(at, flagOf(value));
-      value = 0;
-    } else if (rounds) {
+      to[at] = 0;
+      continue;
+    }
+    if (limits)
+      value = weights.limits.apply(value);
+    if (rounds) {
       double rounded = weights.storage->round(value);
       if (std::isfinite(rounded))
         value = rounded;
@@ -129,6 +136,9 @@ void WeightReader::readFloats(size_t index, size_t count, float *to,
         mark(at, flagOf(to[at]));
         to[at] = 0;
       }
+  if (limits)
+    for (size_t at = 0; at < count; ++at)
+      to[at] = weights.limits.apply(to[at]);
   if (rounds && !loops().round(rounding, to, count))
     for (size_t at = 0; at < count; ++at)
       if (std::fabs(to[at]) >= rounding.overflowFrom)

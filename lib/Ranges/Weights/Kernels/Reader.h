@@ -44,7 +44,7 @@ private:
 
   const WeightTensor &weights;
   Element element = Element::F64;
-  bool inFloat = true, rounds = false;
+  bool inFloat = true, rounds = false, limits = false;
   Rounding rounding;
   /// Values of all bytes of an 8-bit float, of all halves of a 4-bit type.
   std::array<float, 256> table;

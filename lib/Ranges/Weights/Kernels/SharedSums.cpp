@@ -113,6 +113,8 @@ static void addFormat(MemoKey &key, const WeightTensor &weights) {
   key.add(weights.integerBits);
   key.add(weights.isSigned);
   key.add(weights.storage);
+  key.add(weights.limits.least);
+  key.add(weights.limits.most);
   key.addAll(weights.zeroPoints);
 }
 

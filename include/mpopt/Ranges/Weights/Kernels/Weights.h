@@ -8,6 +8,7 @@
 #ifndef MPOPT_RANGES_WEIGHTS_KERNELS_WEIGHTS_H
 #define MPOPT_RANGES_WEIGHTS_KERNELS_WEIGHTS_H
 
+#include "mpopt/Numerics/ConstantLimits.h"
 #include "mpopt/Numerics/FloatFormat.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -26,6 +27,8 @@ struct WeightTensor {
   /// If set, weights are rounded to this format (to nearest even). One that
   /// overflows it is not rounded, and is flagged.
   const FloatFormat *storage = nullptr;
+  /// Applied before that rounding, to floats.
+  ConstantLimits limits;
   /// Zero points, which are subtracted from every weight: none, one, or one per
   /// output channel.
   llvm::ArrayRef<double> zeroPoints;
