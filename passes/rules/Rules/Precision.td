@@ -238,4 +238,34 @@ def LargeAngle : PrecisionRule<"MP307", "large-angle"> {
   }];
 }
 
+def CoarseSampling : PrecisionRule<"MP308", "coarse-sampling"> {
+  let severity = "warning";
+  let since = "0.2";
+  let thresholds = [
+    Threshold<"sampling-step", "0.25",
+      "distance of neighbouring sampling coordinates, in pixels, from which it "
+      "is reported; twice as much is a warning, less a note">];
+  let summary = "sampling coordinates are coarser than the pixels";
+  let what = [{
+    An image is read at computed positions, by a grid of coordinates from -1 to
+    1 or by boxes in pixels, and neighbouring coordinates of their dtype are
+    0.25 of a pixel apart or more. A warning from half a pixel on, else a note;
+    where the effect on outputs is known, it decides.
+  }];
+  let why = [{
+    A coordinate between 0.5 and 1 has steps of 2^-11 in FP16 and 2^-8 in BF16,
+    which are 0.94 and 7.5 pixels of 3840: all samples between two of them are
+    read at one place. Warped images get steps, and flows of a pixel are lost.
+  }];
+  let example = [{
+    ```python
+    frame = F.grid_sample(image.half(), grid.half())     # of 3840 columns
+    ```
+  }];
+  let instead = [{
+    Make and add up the coordinates in FP32 and sample in FP32, or sample by the
+    distance to each pixel's own position, which is small.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_PRECISION_TD
