@@ -31,6 +31,8 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstring>
+
 using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::mp;
@@ -39,7 +41,8 @@ using namespace mpopt::mp;
 static constexpr double kGuard = 1e-3;
 
 namespace {
-/// A value that is made of the mask x.
+/// A value that is made of the mask x, or a truth value that says whether it is
+/// 1 (kept) or 0.
 enum class Form {
   Kept,    ///< x
   Dropped, ///< 1 - x
@@ -50,32 +53,34 @@ class MaskSearch {
 public:
   explicit MaskSearch(Value input) : input(input) {}
 
-  std::optional<std::string> run() {
+  std::optional<MaskInput> run() {
     follow(input, Form::Kept);
     if (!penalty.empty())
-      return "a mask: " + penalty;
+      return MaskInput{"a mask: " + penalty, kept.value_or(1)};
     bool isInteger = isa<IntegerType>(getElementType(input));
     if (isInteger && selects && !contradicted)
-      return "a mask: it only selects";
+      return MaskInput{"a mask: it only selects", kept.value_or(1)};
     if (isInteger && averages && !contradicted)
-      return "a mask: it only chooses what is averaged";
+      return MaskInput{"a mask: it only chooses what is averaged"};
     return std::nullopt;
   }
 
 private:
   void follow(Value value, Form form);
-  void followTruth(Value value);
   void look(OpOperand &use, Form form);
+  bool passesOn(OpOperand &use, Form form);
   void lookAtSub(SubOp op, unsigned operand, Form form);
   void lookAtMul(MulOp op, unsigned operand, Form form);
   void lookAtAdd(AddOp op, unsigned operand, Form form);
   void lookAtChoice(Value other, Form form);
-  void lookAtComparison(Operation *op, unsigned operand);
+  void lookAtSelection(Value chosen, Value other, Form form);
+  void lookAtComparison(Operation *op, unsigned operand, Form form);
   void lookAtSum(Value sum, unsigned depth);
 
   Value input;
   llvm::SmallPtrSet<Value, 16> seen;
-  std::string penalty; ///< the use that nothing but a mask has
+  std::string penalty;     ///< the use that nothing but a mask has
+  std::optional<int> kept; ///< the element that masks nothing
   bool selects = false, averages = false, contradicted = false;
 };
 } // namespace
@@ -83,6 +88,10 @@ private:
 /// No score, no logit and no weight of a loss is scaled by as much.
 static bool isPenalty(std::optional<double> number) {
   return number && *number <= maskedBelow();
+}
+
+static Form complement(Form form) {
+  return form == Form::Kept ? Form::Dropped : Form::Kept;
 }
 
 static std::string print(double number) {
@@ -96,9 +105,47 @@ void MaskSearch::lookAtSub(SubOp op, unsigned operand, Form form) {
   if (!other || *other != 1 || form == Form::Below)
     contradicted = true;
   else if (operand == 1)
-    follow(op.getResult(), form == Form::Kept ? Form::Dropped : Form::Kept);
+    follow(op.getResult(), complement(form));
   else if (form == Form::Kept)
     follow(op.getResult(), Form::Below);
+}
+
+static bool holdsZeroOrOne(ConstantOp constant) {
+  constexpr size_t kMost = 1 << 24; // a causal mask of 2048 positions in FP32
+  std::optional<ConstantBytes> bytes = getConstantBytes(constant);
+  Type element = getElementType(constant.getResult());
+  if (!bytes || !element.isIntOrFloat() || bytes->data.size() > kMost)
+    return false;
+  size_t width = (element.getIntOrFloatBitWidth() + 7) / 8;
+  auto floating = dyn_cast<FloatType>(element);
+  uint64_t one = floating ? APFloat(floating.getFloatSemantics(), 1)
+                                .bitcastToAPInt()
+                                .getZExtValue()
+                          : 1;
+  for (ArrayRef<char> left = bytes->data; left.size() >= width;
+       left = left.drop_front(width)) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, left.data(), std::min(width, sizeof(bits)));
+    if (bits != 0 && bits != one)
+      return false;
+  }
+  return true;
+}
+
+/// True if the elements are 0 and 1, as those of a causal mask.
+static bool isZeroOrOne(Value value, unsigned depth = 8) {
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == 0)
+    return false;
+  if (auto constant = dyn_cast<ConstantOp>(op))
+    return holdsZeroOrOne(constant);
+  if (auto cast = dyn_cast<CastOp>(op))
+    return getElementType(cast.getInput()).isInteger(1) ||
+           isZeroOrOne(cast.getInput(), depth - 1);
+  if (isa<TriluOp, IdentityOp, ExpandOp>(op) || isViewLike(op) ||
+      hasRole(op, Role::MovesElements))
+    return isZeroOrOne(op->getOperand(0), depth - 1);
+  return false;
 }
 
 void MaskSearch::lookAtMul(MulOp op, unsigned operand, Form form) {
@@ -108,7 +155,11 @@ void MaskSearch::lookAtMul(MulOp op, unsigned operand, Form form) {
     penalty = "1 - x is scaled by " + print(*factor);
   else if (form == Form::Below && factor && isPenalty(-*factor))
     penalty = "x - 1 is scaled by " + print(*factor);
-  else if ((factor && *factor == 1) ||
+  else if (form == Form::Kept && isPenalty(factor) &&
+           isa<IntegerType>(getElementType(input)) &&
+           reachesSoftmax(op.getResult()))
+    penalty = "x is scaled by " + print(*factor), kept = 0;
+  else if ((factor && *factor == 1) || isZeroOrOne(other) ||
            peel(other, Peel::CastsAndViews) == input)
     follow(op.getResult(), form);
   // Else it weighs what it is multiplied by.
@@ -133,12 +184,42 @@ void MaskSearch::lookAtChoice(Value other, Form form) {
     penalty = "1 - x gives way to " + print(*number);
 }
 
-void MaskSearch::lookAtComparison(Operation *op, unsigned operand) {
+/// `chosen` where x is of that form, else `other`.
+void MaskSearch::lookAtSelection(Value chosen, Value other, Form form) {
+  selects = true;
+  bool drops = isPenalty(getSplatConstant(chosen));
+  if (!kept && drops != isPenalty(getSplatConstant(other)))
+    kept = (form == Form::Kept) != drops;
+}
+
+/// The truth of the comparison of a number, which is `operand`, with another.
+static bool compare(Operation *op, unsigned operand, double number,
+                    double other) {
+  double lhs = operand == 0 ? number : other,
+         rhs = operand == 0 ? other : number;
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case([&](EqualOp) { return lhs == rhs; })
+      .Case([&](NotEqualOp) { return lhs != rhs; })
+      .Case([&](LessOp) { return lhs < rhs; })
+      .Case([&](LessEqualOp) { return lhs <= rhs; })
+      .Case([&](GreaterOp) { return lhs > rhs; })
+      .Default([&](Operation *) { return lhs >= rhs; });
+}
+
+void MaskSearch::lookAtComparison(Operation *op, unsigned operand, Form form) {
   std::optional<double> other = getSplatConstant(op->getOperand(1 - operand));
-  if (other && *other >= 0 && *other <= 1)
-    followTruth(op->getResult(0));
-  else
+  if (!other || *other < 0 || *other > 1)
     contradicted = true;
+  if (!other)
+    return;
+  auto holds = [&](double x) {
+    double number = form == Form::Kept      ? x
+                    : form == Form::Dropped ? 1 - x
+                                            : x - 1;
+    return compare(op, operand, number, *other);
+  };
+  if (holds(0) != holds(1))
+    follow(op->getResult(0), holds(1) ? Form::Kept : Form::Dropped);
 }
 
 /// The number of elements that an average is divided by, at least an epsilon.
@@ -154,18 +235,38 @@ void MaskSearch::lookAtSum(Value sum, unsigned depth) {
   }
 }
 
+/// Follows copies and parts of the value, alone or combined with other truth
+/// values.
+bool MaskSearch::passesOn(OpOperand &use, Form form) {
+  Operation *op = use.getOwner();
+  if (op->getNumResults() != 1)
+    return false;
+  bool isTruth = getElementType(use.get()).isInteger(1);
+  bool copies = use.getOperandNumber() == 0 &&
+                (isa<IdentityOp, ExpandOp>(op) || isViewLike(op) ||
+                 hasRole(op, Role::MovesElements));
+  bool combines =
+      isTruth && isa<LogicalAndOp, LogicalOrOp, BitwiseAndOp, BitwiseOrOp>(op);
+  bool inverts = isTruth && isa<LogicalNotOp, BitwiseNotOp>(op);
+  if (copies || combines || hasRole(op, Role::Concatenation))
+    follow(op->getResult(0), form);
+  else if (inverts)
+    follow(op->getResult(0), complement(form));
+  else
+    return false;
+  return true;
+}
+
 void MaskSearch::look(OpOperand &use, Form form) {
   unsigned operand = use.getOperandNumber();
   Operation *op = use.getOwner();
-  if (op->getNumResults() == 1 && operand == 0 &&
-      (isa<IdentityOp, ExpandOp>(op) || isViewLike(op)))
-    return follow(op->getResult(0), form);
+  if (passesOn(use, form))
+    return;
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](CastOp cast) {
-        if (getElementType(cast.getResult()).isInteger(1))
-          followTruth(cast.getResult());
-        else
-          follow(cast.getResult(), form);
+        bool isTruth = getElementType(cast.getResult()).isInteger(1);
+        follow(cast.getResult(),
+               isTruth && form == Form::Below ? Form::Dropped : form);
       })
       .Case([&](SubOp sub) { lookAtSub(sub, operand, form); })
       .Case([&](MulOp mul) { lookAtMul(mul, operand, form); })
@@ -173,15 +274,23 @@ void MaskSearch::look(OpOperand &use, Form form) {
       .Case([&](MaskedFillOp fill) {
         if (operand == 0)
           lookAtChoice(fill.getValue(), form);
+        else if (operand == 1)
+          lookAtSelection(fill.getValue(), fill.getInput(), form);
+      })
+      .Case([&](AttentionOp attention) {
+        selects = use.get() == attention.getMask();
+        contradicted |= !selects;
+        kept = form == Form::Kept;
       })
       .Case([&](WhereOp where) {
         if (operand > 0)
           lookAtChoice(where->getOperand(3 - operand), form);
         else
-          selects = true;
+          lookAtSelection(where.getLhs(), where.getRhs(), form);
       })
       .Case<EqualOp, NotEqualOp, LessOp, LessEqualOp, GreaterOp,
-            GreaterEqualOp>([&](Operation *) { lookAtComparison(op, operand); })
+            GreaterEqualOp>(
+          [&](Operation *) { lookAtComparison(op, operand, form); })
       .Case([&](ReduceSumOp sum) {
         // A cast, a limit, an epsilon and an expansion, two views among them.
         constexpr unsigned kMost = 6;
@@ -197,28 +306,15 @@ void MaskSearch::look(OpOperand &use, Form form) {
 void MaskSearch::follow(Value value, Form form) {
   if (!seen.insert(value).second)
     return;
+  // Truth values are 0 and 1 in any case: nothing contradicts that.
+  bool before = contradicted, isTruth = getElementType(value).isInteger(1);
   for (OpOperand &use : value.getUses())
     look(use, form);
+  if (isTruth)
+    contradicted = before;
 }
 
-/// Truth values are 0 and 1 in any case: this looks for what they decide.
-void MaskSearch::followTruth(Value value) {
-  if (!seen.insert(value).second)
-    return;
-  for (OpOperand &use : value.getUses()) {
-    Operation *op = use.getOwner();
-    bool isView = op->getNumResults() == 1 && use.getOperandNumber() == 0 &&
-                  (isa<IdentityOp>(op) || isViewLike(op));
-    if (isView ||
-        isa<LogicalAndOp, LogicalOrOp, LogicalNotOp, LogicalXorOp>(op))
-      followTruth(op->getResult(0));
-    else if (isa<AttentionOp, MaskedFillOp>(op) ||
-             (isa<WhereOp>(op) && use.getOperandNumber() == 0))
-      selects = true;
-  }
-}
-
-std::optional<std::string> mpopt::findMaskUse(Value input) {
+std::optional<MaskInput> mpopt::findMaskUse(Value input) {
   return MaskSearch(input).run();
 }
 

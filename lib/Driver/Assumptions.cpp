@@ -52,16 +52,24 @@ static Assumption assumeInteger(BlockArgument input) {
 
 // A float that only a mask can be.
 static std::optional<Assumption> assumeMask(BlockArgument input) {
-  std::optional<std::string> use = findMaskUse(input);
+  std::optional<MaskInput> use = findMaskUse(input);
   if (!use)
     return std::nullopt;
-  return Assumption{getInputName(input), {0, 1}, 1, 0, "model", *use};
+  return Assumption{
+      getInputName(input), {0, 1}, double(use->kept), 0, "model", use->why};
 }
 
 // True if the model's own assumption of the input is that it is a mask.
 static bool isMask(BlockArgument input) {
   return isa<FloatType>(getElementType(input)) ? findMaskUse(input).has_value()
                                                : describeInteger(input).isMask;
+}
+
+// True if 0 and 1 are declared, and no more, of an input that is a mask:
+// inputs are masked seldom, not in every other place.
+static bool declaresMask(BlockArgument input, const InputRange &range) {
+  return range.file.empty() && !range.mean && range.bound &&
+         *range.bound == Interval{0, 1} && isMask(input);
 }
 
 static Assumption assume(StringRef name, const InputRange *range,
@@ -192,6 +200,11 @@ assumeInput(BlockArgument input, const Options &options) {
   if (!described && !options.assumed && isa<FloatType>(type))
     if (std::optional<Assumption> mask = assumeMask(input))
       return make(std::move(*mask));
+  if (described && declaresMask(input, *range)) {
+    Assumption mask = *assumeMask(input);
+    mask.source = range->fromConfig ? "config" : "option";
+    return make(std::move(mask));
+  }
   if (described || isa<FloatType>(type))
     return make(assume(name, range ? &*range : nullptr, options.assumed));
   if (isa<IntegerType>(type))
@@ -212,7 +225,8 @@ static DictionaryAttr describe(const AssumedInput &assumed, Builder &builder) {
   // Of the model's own assumptions, the analysis cannot derive masks: passes
   // rewrite what shows them.
   bool derived = assumption.source == "model";
-  bool mask = derived && isMask(input);
+  bool mask =
+      derived ? isMask(input) : declared && declaresMask(input, *declared);
   if (derived && !mask && (!hasShares || std::isnan(assumption.mean)))
     return nullptr;
   SmallVector<NamedAttribute> entries;

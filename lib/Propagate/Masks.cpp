@@ -11,7 +11,10 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Gradients/SoftmaxRows.h"
+#include "mpopt/Ranges/Analysis/InputRanges.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <cmath>
 
@@ -140,33 +143,76 @@ static std::optional<double> shareByCondition(mp::WhereOp op,
   });
 }
 
+/// The mask that a value is a sum with, or a cast of; null if there is none
+/// along the last axis, or if there are several.
+static Value findAddedMask(Value value, const RangeAnalysis &ranges) {
+  Operation *op = value.getDefiningOp();
+  if (!op ||
+      (!isa<mp::CastOp, mp::IdentityOp>(op) && !hasRole(op, Role::Addition)))
+    return {};
+  Value mask;
+  for (Value operand : op->getOperands()) {
+    const AbstractValue &x = ranges.preRounding(operand);
+    if (!x.hasLikely() || (mask && x.hull().likelyLo <= maskedBelow()))
+      return {};
+    if (x.hull().likelyLo <= maskedBelow())
+      mask = operand;
+  }
+  MaybeShape own = mask ? getShape(mask) : std::nullopt;
+  if (!own || own->empty() || own->back() != getShape(value)->back())
+    return {};
+  return mask;
+}
+
 /// The same by what the value is the sum of: a mask tells its rows apart better
 /// than the scores that it is added to. Of several masks each has fewer rows.
 static double shareOfFullRows(Value value, const RangeAnalysis &ranges,
                               unsigned depth) {
   double share = shareOfFullRows(value, ranges.preRounding(value), shareMasked);
-  Operation *op = value.getDefiningOp();
-  if (!op || depth == 0 || share == 0)
+  if (depth == 0 || share == 0)
     return share;
-  if (auto where = dyn_cast<mp::WhereOp>(op))
+  if (auto where = value.getDefiningOp<mp::WhereOp>())
     return std::min(share, shareByCondition(where, ranges).value_or(share));
-  if (!isa<mp::CastOp, mp::IdentityOp>(op) && !hasRole(op, Role::Addition))
-    return share;
-  Value mask;
-  for (Value operand : op->getOperands()) {
-    const AbstractValue &x = ranges.preRounding(operand);
-    if (!x.hasLikely())
-      return share;
-    if (x.hull().likelyLo > maskedBelow())
-      continue;
-    if (mask)
-      return share;
-    mask = operand;
-  }
-  MaybeShape own = mask ? getShape(mask) : std::nullopt;
-  if (!own || own->empty() || own->back() != getShape(value)->back())
-    return share;
-  return std::min(share, shareOfFullRows(mask, ranges, depth - 1));
+  Value mask = findAddedMask(value, ranges);
+  return mask ? std::min(share, shareOfFullRows(mask, ranges, depth - 1))
+              : share;
+}
+
+/// True if a mask that is declared for an input takes part in the value.
+static bool readsDeclaredMask(Value value, unsigned &budget) {
+  if (budget == 0)
+    return false;
+  --budget;
+  if (Operation *op = value.getDefiningOp())
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      return readsDeclaredMask(operand, budget);
+    });
+  auto input = cast<BlockArgument>(value);
+  auto function =
+      dyn_cast<FunctionOpInterface>(input.getOwner()->getParentOp());
+  auto assume = function ? function.getArgAttrOfType<DictionaryAttr>(
+                               input.getArgNumber(), "mp.assume")
+                         : DictionaryAttr();
+  auto source = assume ? assume.getAs<StringAttr>("source") : StringAttr();
+  return source && source.getValue() != "default" && assume.contains(kMaskKey);
+}
+
+/// True if a single element that an input masks hides a whole row: the first
+/// one of a causal mask has no other, which is where padding on the left is.
+static bool hidesRow(Value value, const RangeAnalysis &ranges) {
+  Value mask = value;
+  for (Value next = mask; next; next = findAddedMask(next, ranges))
+    mask = next;
+  const AbstractValue &x = ranges.preRounding(mask);
+  MaybeShape shape = getShape(mask);
+  if (!x.hasLikely() || !shape || shape->empty() || shape->back() < 1)
+    return false;
+  MaskRows rows =
+      guessRows(1 - shareMasked(x.hull()), shape, double(shape->back()));
+  // A mask that is made of an input by complement, scale, views and casts.
+  unsigned budget = 64;
+  return llvm::is_contained(rows.lengths, 1.0) &&
+         readsDeclaredMask(mask, budget);
 }
 
 std::optional<MaskedScores>
@@ -191,6 +237,8 @@ mpopt::findMaskedScores(Value value, const RangeAnalysis &ranges) {
     for (int64_t dim : ArrayRef(*shape).drop_back())
       rows *= double(std::max<int64_t>(dim, 1));
     scores.expectedRows = rows * scores.fullRows;
+    if (hidesRow(value, ranges))
+      scores.expectedRows = std::max(scores.expectedRows, 1.0);
   }
   return scores;
 }

@@ -12,13 +12,20 @@
 
 namespace mpopt {
 
-/// The use by which an input of integers or floats is a mask of zeros and ones:
-/// `a mask: 1 - x is scaled by -10000`. Nothing if no use says so, or if one
-/// contradicts it.
+/// An input of integers, truth values or floats that is a mask of zeros and
+/// ones.
+struct MaskInput {
+  /// The use that says so: `a mask: 1 - x is scaled by -10000`.
+  std::string why;
+  /// The element that masks nothing, 0 or 1.
+  int kept = 1;
+};
+
+/// Nothing if no use says that it is a mask, or if one contradicts it.
 ///
 /// An integer is a mask if it only selects, counts and weighs. A float
 /// is a mask only where its complement is scaled by a penalty or picks one.
-std::optional<std::string> findMaskUse(mlir::Value input);
+std::optional<MaskInput> findMaskUse(mlir::Value input);
 
 /// True if the value is read as scores of a softmax or as a mask of them, also
 /// through arithmetic, limits, selections and views. `onPath` sees the uses

@@ -20,8 +20,11 @@ IntegerInput mpopt::describeInteger(BlockArgument input) {
   if (std::optional<IndexSpace> space = findIndexSpace(input))
     return {space->allowed, Interval{0, double(space->size - 1)},
             std::move(space->what)};
-  if (std::optional<std::string> use = findMaskUse(input))
-    return {{0, 1}, Interval{1, 1}, std::move(*use), /*isMask=*/true};
+  if (std::optional<MaskInput> use = findMaskUse(input))
+    return {{0, 1},
+            Interval::point(use->kept),
+            std::move(use->why),
+            /*isMask=*/true};
   auto type = cast<IntegerType>(getElementType(input));
   AbstractValue all = TransferContext::anything(input);
   Interval range = {all.cell(0).lo, all.cell(0).hi};
@@ -54,10 +57,14 @@ static AbstractValue makeInput(BlockArgument input, double lo, double hi,
 }
 
 /// 0 and 1. Inputs are masked seldom or not at all, so that the moments are
-/// those of ones, and so are the extremes.
-static AbstractValue makeMask(BlockArgument input, LikelySource source) {
+/// those of the element that masks nothing, and so are the extremes where
+/// nothing is declared.
+static AbstractValue makeMask(BlockArgument input, double kept,
+                              LikelySource source) {
   AbstractValue value(AbstractValue::Dims(TransferContext::rankOf(input), 1),
-                      Cell{0, 1, 1, 0, 1, 1});
+                      source == LikelySource::Declared
+                          ? Cell{0, 1, kept, 0, 0, 1}
+                          : Cell{0, 1, kept, 0, kept, kept});
   value.source = source;
   value.claimIntegral();
   return value;
@@ -120,7 +127,7 @@ AbstractValue mpopt::inputRange(BlockArgument input, DictionaryAttr assume) {
                               ? LikelySource::Assumption
                               : LikelySource::Declared;
     if (assume.contains(kMaskKey))
-      return makeMask(input, source);
+      return makeMask(input, number("mean", 1), source);
     if (auto elements = elementRanges(input, assume, source))
       return *elements;
     AbstractValue value =
@@ -131,15 +138,16 @@ AbstractValue mpopt::inputRange(BlockArgument input, DictionaryAttr assume) {
     value.posInf = !integer && cell.hi == INFINITY;
     return value;
   }
-  if (isa<FloatType>(element))
-    return findMaskUse(input)
-               ? makeMask(input, LikelySource::Assumption)
-               : makeInput(input, -10, 10, 0, 1, LikelySource::Assumption);
+  if (isa<FloatType>(element)) {
+    std::optional<MaskInput> mask = findMaskUse(input);
+    return mask ? makeMask(input, mask->kept, LikelySource::Assumption)
+                : makeInput(input, -10, 10, 0, 1, LikelySource::Assumption);
+  }
   if (!integer)
     return AbstractValue::top(TransferContext::rankOf(input));
   IntegerInput described = describeInteger(input);
   if (described.isMask)
-    return makeMask(input, LikelySource::Assumption);
+    return makeMask(input, described.expected->lo, LikelySource::Assumption);
   auto [lo, hi] = described.bound;
   if (!described.expected)
     return TransferContext::anything(input);

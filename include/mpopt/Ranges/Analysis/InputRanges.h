@@ -28,7 +28,7 @@ struct IntegerInput {
   /// The reason: `picks one of 30522 rows of w`, `is one of 10 classes`, `all
   /// of i64`.
   std::string why;
-  /// 0 or 1, and 1 where nothing is masked, which is what is expected.
+  /// 0 or 1; expected is the one that masks nothing.
   bool isMask = false;
 };
 
