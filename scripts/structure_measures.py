@@ -115,7 +115,7 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
 }
 LIMITS = {
     "lines of lib and include": 143600,
-    "lines of domains, hazards, effects and repair": 13130,
+    "lines of domains, hazards, effects and repair": 13150,
     "dispatch sites in 1,000 lines of effects": 20,
     "op walkers": 2,
     "functions over 100 lines": 0,

@@ -17,6 +17,9 @@
 #include "mpopt/Numerics/StorageError.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
+#include <cmath>
+#include <numbers>
+
 using namespace mlir;
 using namespace mpopt;
 
@@ -122,7 +125,8 @@ static StorageError errorOfNumber(double value, const WeightView &stored,
 }
 
 /// The errors of a constant as it is stored, from the elements in the file, by
-/// the groups of `dims`; of large constants evenly spaced pieces are read.
+/// the groups of `dims`; of large constants pieces are read that are spaced by
+/// the golden ratio, which no length of a row is a multiple of.
 static Sums readErrors(const WeightView &stored, const FloatFormat &format,
                        ArrayRef<int64_t> dims) {
   WeightView exact = stored;
@@ -157,9 +161,11 @@ static Sums readErrors(const WeightView &stored, const FloatFormat &format,
   int64_t pieces = whole ? (size + kPiece - 1) / kPiece : kMostRead / kPiece;
   double buffer[kPiece];
   for (int64_t piece = 0; piece < pieces; ++piece) {
+    double turns = double(piece) * std::numbers::phi;
     int64_t first =
-        whole ? piece * kPiece
-              : int64_t(double(piece) / double(pieces) * double(size - kPiece));
+        whole
+            ? piece * kPiece
+            : int64_t((turns - std::floor(turns)) * double(size - kPiece + 1));
     MutableArrayRef<double> read(buffer, std::min(kPiece, size - first));
     exact.read(first, read);
     for (auto [offset, value] : llvm::enumerate(read)) {
@@ -177,10 +183,10 @@ static Cell toCell(const StorageError &error) {
 }
 
 /// The errors of a constant, in the groups of `dims`; nothing if there are
-/// none.
-static std::optional<AbstractValue> errorOfConstant(const WeightView &stored,
-                                                    const FloatFormat &format,
-                                                    ArrayRef<int64_t> dims) {
+/// none. `exact` is its range.
+static std::optional<AbstractValue>
+errorOfConstant(const WeightView &stored, const FloatFormat &format,
+                ArrayRef<int64_t> dims, const AbstractValue &exact) {
   AbstractValue::Dims groups(stored.shape.size(), 1);
   if (dims.size() == groups.size())
     for (size_t axis = 0; axis < groups.size(); ++axis)
@@ -196,10 +202,19 @@ static std::optional<AbstractValue> errorOfConstant(const WeightView &stored,
   if (all.square == 0)
     return std::nullopt;
   std::vector<Cell> cells;
-  for (auto [error, number] : llvm::zip(sums.errors, sums.counts)) {
+  bool areGroups = exact.dims() == ArrayRef<int64_t>(groups);
+  for (size_t group = 0; group < sums.errors.size(); ++group) {
+    double number = sums.counts[group];
     StorageError mean;
-    // A group of which nothing was read is like the others.
-    mean.add(number > 0 ? error : all, 1 / (number > 0 ? number : count));
+    if (number > 0) {
+      mean.add(sums.errors[group], 1 / number);
+    } else if (areGroups) {
+      Cell its = exact.cell(group);
+      mean = storageErrorOf(its.mean, its.variance, format);
+    } else {
+      // A group of which nothing was read is like the others.
+      mean.add(all, 1 / count);
+    }
     cells.push_back(toCell(mean));
   }
   AbstractValue result(groups, cells);
@@ -264,7 +279,7 @@ std::optional<AbstractValue> StorageErrors::errorOf(Value value, double lost,
   if (std::optional<WeightView> weights = context.weights(value);
       weights && !weights->roundings.empty() &&
       weights->shape.size() == exact.rank())
-    return errorOfConstant(*weights, format, dims);
+    return errorOfConstant(*weights, format, dims, exact);
   if (!exact.hasLikely()) {
     double most = std::ldexp(1.0, int(format.digits));
     if (exact.integral && ranges.magnitudes(value).bound <= most)

@@ -194,53 +194,69 @@ static void spreadSelection(Operation *op, BackwardSpreadContext &ctx) {
                  shareOf(op->getOperand(0), op->getResult(0)));
 }
 
-/// A part of a parameter, as exporters cut recurrent weights into gates: groups
-/// beside it are 0, so that the parts together have no zeros. False for other
-/// slices, and where that takes too many groups.
+/// True if samples or their positions lie along the axis of a gradient.
+static bool isSampled(Value grad, int64_t axis, BackwardSpreadContext &ctx) {
+  const AxisRoles &axes = ctx.spread(grad).axes;
+  return axis == axes.batch || axes.isPosition(axis);
+}
+
+/// dY at places of an axis, zeros at the others: `sources` has the elements of
+/// dY that the places get, -1 for none. Nothing if that takes too many groups.
+static std::optional<AbstractValue> placed(const AbstractValue &dy,
+                                           int64_t axis, int64_t own,
+                                           ArrayRef<int64_t> sources,
+                                           BackwardSpreadContext &ctx) {
+  GroupLimit limit = ctx.groupLimit();
+  size_t others = dy.groups() / size_t(dy.dims()[axis]);
+  bool alone = others * sources.size() > limit.joint;
+  if (own <= 0 || sources.size() > (alone ? limit.most : limit.joint))
+    return std::nullopt;
+  AbstractValue part = alone ? dy.keeping({axis}) : dy;
+  AbstractValue::Dims dims(part.dims());
+  dims[axis] = own;
+  part = part.regrouped(dims);
+  dims[axis] = 1;
+  // The group of zeros comes first.
+  AbstractValue value = concatenated({AbstractValue(dims, Cell{}), part}, axis,
+                                     {1, own}, limit.most + part.groups());
+  SmallVector<int64_t> groups;
+  for (int64_t source : sources)
+    groups.push_back(source + 1);
+  value = value.selected(axis, groups);
+  value.source = LikelySource::Propagated;
+  return value;
+}
+
+/// A part of a parameter, as exporters cut recurrent weights into gates, or of
+/// channels: groups beside it are 0, so that the parts together have no zeros.
+/// False for other slices, and where that takes too many groups.
 static bool givePart(mp::SliceGradOp op, BackwardSpreadContext &ctx) {
   Value grad = op.getGrad(), made = op.getResult();
   MaybeShape from = getShape(grad), to = getShape(made);
   const AbstractValue &dy = ctx.of(grad);
-  if (ctx.spread(grad).axes.batch >= 0 || op.getBounds().size() != 3 || !from ||
-      !to || from->size() != to->size() || dy.rank() != to->size())
+  if (op.getBounds().size() != 3 || !from || !to ||
+      from->size() != to->size() || dy.rank() != to->size())
     return false;
   auto starts = ctx.shapes().constants(op.getBounds()[0]),
        axes = ctx.shapes().constants(op.getBounds()[2]);
   if (!starts || !axes || starts->size() != 1 || axes->size() != 1)
     return false;
   std::optional<int64_t> axis = normalizeAxis((*axes)[0], int64_t(to->size()));
-  if (!axis || (*from)[*axis] <= 0 || (*to)[*axis] <= 0)
+  if (!axis || (*from)[*axis] <= 0 || (*to)[*axis] <= 0 ||
+      (*to)[*axis] > int64_t(ctx.groupLimit().most) ||
+      isSampled(grad, *axis, ctx))
     return false;
   int64_t size = (*to)[*axis], own = (*from)[*axis], start = (*starts)[0];
   start = start < 0 ? start + size : start;
-  AbstractValue part = dy;
-  if (dy.groups() / size_t(dy.dims()[*axis]) * size_t(size) >
-      ctx.groupLimit().joint)
-    part = part.keeping({*axis});
-  if (start < 0 || start + own > size || size_t(size) > ctx.groupLimit().joint)
+  if (start < 0 || start + own > size)
     return false;
-  AbstractValue::Dims dims(part.dims());
-  dims[*axis] = own;
-  part = part.regrouped(dims);
-  std::vector<AbstractValue> parts;
-  SmallVector<int64_t> sizes;
-  auto addZeros = [&](int64_t count) {
-    AbstractValue::Dims none(part.dims());
-    none[*axis] = count;
-    if (count > 0) {
-      parts.emplace_back(std::move(none), Cell{});
-      sizes.push_back(count);
-    }
-  };
-  addZeros(start);
-  parts.push_back(part);
-  sizes.push_back(own);
-  addZeros(size - start - own);
-  AbstractValue value =
-      concatenated(parts, *axis, sizes, ctx.groupLimit().joint);
-  value.source = LikelySource::Propagated;
-  ctx.give(0, std::move(value), ctx.spread(grad));
-  return true;
+  SmallVector<int64_t> sources(size, -1);
+  for (int64_t at = 0; at < own; ++at)
+    sources[start + at] = at;
+  std::optional<AbstractValue> value = placed(dy, *axis, own, sources, ctx);
+  if (value)
+    ctx.give(0, std::move(*value), ctx.spread(grad));
+  return value.has_value();
 }
 
 static void spreadSlice(mp::SliceGradOp op, BackwardSpreadContext &ctx) {
@@ -248,8 +264,8 @@ static void spreadSlice(mp::SliceGradOp op, BackwardSpreadContext &ctx) {
     spreadSelection(op, ctx);
 }
 
-/// dY at the places of an axis that constant indices name. False if there are
-/// none, or too many.
+/// dY at the places of an axis that constant indices name: a position, or
+/// channels. False if there are none, or too many.
 static bool givePlaces(mp::GatherGradOp op, int64_t axis,
                        BackwardSpreadContext &ctx) {
   Value grad = op.getGrad();
@@ -259,32 +275,39 @@ static bool givePlaces(mp::GatherGradOp op, int64_t axis,
   int64_t rank = TransferContext::rankOf(op.getResult());
   int64_t own = TransferContext::rankOf(op.getIndices());
   const AbstractValue &dy = ctx.of(grad);
-  if (!places || places->size() != 1 || own > 1 || size <= 1 ||
-      size > int64_t(ctx.groupLimit().joint) ||
+  if (!places || places->empty() || own > 1 || size <= 1 ||
+      size > int64_t(ctx.groupLimit().most) ||
       dy.rank() != size_t(rank - 1 + own))
     return false;
-  int64_t place = (*places)[0] < 0 ? (*places)[0] + size : (*places)[0];
-  AbstractValue row = own == 1 ? dy : withAxis(dy, axis);
-  std::vector<AbstractValue> parts;
-  SmallVector<int64_t> sizes;
-  AbstractValue none(AbstractValue::Dims(rank, 1), Cell{});
-  for (int64_t at = 0; at < size; ++at)
-    parts.push_back(at == place ? row : none);
-  sizes.assign(size, 1);
-  AbstractValue value =
-      concatenated(parts, axis, sizes, ctx.groupLimit().joint);
-  value.source = LikelySource::Propagated;
-  Spread spread = ctx.spread(grad);
-  AxisRoles from = std::exchange(spread.axes, {});
-  for (int64_t to = 0; to < std::min<int64_t>(rank, 32); ++to) {
-    int64_t source = own == 1 || to < axis ? to : to - 1;
-    if (to == axis || from.isPosition(source))
-      spread.axes.positions |= 1u << to;
-    else if (source == from.batch)
-      spread.axes.batch = int(to);
+  bool single = places->size() == 1;
+  if (!single && isSampled(grad, axis, ctx))
+    return false;
+  SmallVector<int64_t> sources(size, -1);
+  for (auto [at, place] : llvm::enumerate(*places)) {
+    int64_t index = place < 0 ? place + size : place;
+    // A place that is picked twice gets a sum.
+    if (index < 0 || index >= size || sources[index] >= 0)
+      return false;
+    sources[index] = int64_t(at);
   }
-  spread.alike = 0;
-  ctx.give(0, std::move(value), spread);
+  std::optional<AbstractValue> value =
+      placed(own == 1 ? dy : withAxis(dy, axis), axis, int64_t(places->size()),
+             sources, ctx);
+  if (!value)
+    return false;
+  Spread spread = ctx.spread(grad);
+  if (single) {
+    AxisRoles from = std::exchange(spread.axes, {});
+    for (int64_t to = 0; to < std::min<int64_t>(rank, 32); ++to) {
+      int64_t source = own == 1 || to < axis ? to : to - 1;
+      if (to == axis || from.isPosition(source))
+        spread.axes.positions |= 1u << to;
+      else if (source == from.batch)
+        spread.axes.batch = int(to);
+    }
+    spread.alike = 0;
+  }
+  ctx.give(0, std::move(*value), spread);
   return true;
 }
 
