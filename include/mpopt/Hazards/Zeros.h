@@ -23,6 +23,10 @@ bool isZeroByRounding(mlir::Value value, const RangeAnalysis &ranges);
 /// body is not looked at.
 bool isZeroForZeros(mlir::Value value);
 
+/// True if the value is a sum, length or variance of rows of which one is 0
+/// altogether: of padding, of a masked position, or a table's row of zeros.
+bool sumsZeroRow(mlir::Value value, const ShapeFacts &shapes);
+
 /// True if nothing is known of the value; rules then do not report what may
 /// follow from it.
 bool isUnknown(mlir::Value value, const RangeAnalysis &ranges);

@@ -25,6 +25,7 @@
 #include "mpopt/Numerics/Normal.h"
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Propagate/StorageErrors.h"
+#include "mpopt/Ranges/Value/TransferContext.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -176,7 +177,8 @@ static bool guardsZeros(const Guarded &guarded, FlushedShares &shares,
   bool guards = hasRole(op, Role::Addition | Role::LimitsBelow) &&
                 op->getNumOperands() == 2;
   Value other = guards ? op->getOperand(1 - use->getOperandNumber()) : Value();
-  if (guards && (losesSome(other, shares) || expectsZeroSum(other, ranges)))
+  if (guards && (losesSome(other, shares) || expectsZeroSum(other, ranges) ||
+                 sumsZeroRow(other, ranges.context().shapes())))
     return true;
   auto isNormalization = [](Operation *op) {
     return hasRole(getMeaning(getKind(op), op->getContext()),
