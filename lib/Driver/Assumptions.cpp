@@ -248,6 +248,10 @@ static DictionaryAttr describe(const AssumedInput &assumed, Builder &builder) {
     const ElementBounds &elements = *declared->elements;
     add("lo_elements", makeList(elements.shape, elements.lo, builder));
     add("hi_elements", makeList(elements.shape, elements.hi, builder));
+    if (!elements.mean.empty()) {
+      add(kMeanElementsKey, makeList(elements.shape, elements.mean, builder));
+      add(kStdElementsKey, makeList(elements.shape, elements.std, builder));
+    }
   }
   if (declared && declared->zipf)
     add("zipf", builder.getF64FloatAttr(*declared->zipf));

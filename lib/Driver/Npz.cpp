@@ -10,6 +10,7 @@
 #include "mpopt/Driver/Npz.h"
 
 #include "NpyReader.h"
+#include "SampleGroups.h"
 
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Support/InputFile.h"
@@ -227,7 +228,11 @@ static Expected<NpzRange> readSample(const ZipMember &member, StringRef name) {
   double sum = 0, squares = 0, count = 0;
   Interval hull{kInfinity, -kInfinity};
   ClassCounts counts;
-  auto begin = [](const NpyHeader &) { return Error::success(); };
+  SampleGroups groups;
+  auto begin = [&](const NpyHeader &header) {
+    groups.begin(header);
+    return Error::success();
+  };
   auto visit = [&](llvm::ArrayRef<double> block) {
     for (double value : block) {
       hull.lo = std::min(hull.lo, value);
@@ -237,15 +242,15 @@ static Expected<NpzRange> readSample(const ZipMember &member, StringRef name) {
       counts.add(value);
     }
     count += double(block.size());
+    groups.add(block);
   };
   if (Error error = readNpy(member, name, begin, visit))
     return std::move(error);
   double mean = sum / count;
-  return NpzRange{hull,
-                  {},
-                  mean,
+  auto frequencies = counts.take();
+  return NpzRange{hull, frequencies ? nullptr : groups.take(), mean,
                   std::sqrt(std::max(0.0, squares / count - mean * mean)),
-                  counts.take()};
+                  std::move(frequencies)};
 }
 
 namespace {

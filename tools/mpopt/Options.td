@@ -104,8 +104,8 @@ defm target : Valued<"target">, Group<judged>, InJudging,
 defm input : Valued<"input">, Group<assumed>, InJudging, Flags<[Repeated]>,
   MetaVarName<"NAME=LO:HI">,
   HelpText<"every element of that input lies in [LO, HI]. NAME=@FILE.npz: the "
-           "same from arrays lo and hi, or from a sample under the input's "
-           "name. NAME~MEAN,STD: its likely distribution. Under --train of "
+           "same from arrays lo and hi, or from samples under the input's "
+           "name, by channel where they differ. NAME~MEAN,STD: its likely distribution. Under --train of "
            "targets, too, also NAME=zipf:S">;
 defm assume : Valued<"assume">, Group<assumed>, InJudging,
   MetaVarName<"LO:HI">,

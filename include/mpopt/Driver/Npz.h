@@ -15,11 +15,14 @@
 
 namespace mpopt {
 
-/// A bound for each element of an input, row-major; `shape` broadcasts to the
-/// input's.
+/// A bound for each element or channel of an input, row-major; `shape`
+/// broadcasts to the input's.
 struct ElementBounds {
   std::vector<int64_t> shape;
   std::vector<double> lo, hi;
+  /// The moments of the elements that a bound is for; empty where the file
+  /// gives bounds.
+  std::vector<double> mean = {}, std = {};
 };
 
 /// The range of one input, from a file.

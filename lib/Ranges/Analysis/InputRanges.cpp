@@ -11,6 +11,7 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
+#include <array>
 #include <cmath>
 
 using namespace mlir;
@@ -70,6 +71,45 @@ static AbstractValue makeMask(BlockArgument input, double kept,
   return value;
 }
 
+/// The value in the groups of `dims`, which count from the last axis; axes of
+/// open size keep none.
+static AbstractValue inGroups(ArrayRef<int64_t> dims,
+                              const std::vector<Cell> &cells,
+                              const Shape &shape) {
+  AbstractValue value(AbstractValue::Dims(dims.begin(), dims.end()), cells);
+  value = value.withRank(shape.size());
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    if (shape[axis] < 0)
+      value = value.merging(axis);
+  return value;
+}
+
+/// Bounds and moments of channels: `lo`, `hi`, mean and deviation.
+static std::optional<AbstractValue>
+channelRanges(BlockArgument input, std::array<DenseFPElementsAttr, 4> facts,
+              LikelySource source) {
+  MaybeShape shape = getShape(input);
+  auto number = [&](size_t fact, int64_t at) {
+    return facts[fact].getValues<double>()[at];
+  };
+  int64_t groups = facts[0].getNumElements();
+  double count = double(getNumElements(shape).value_or(groups)) /
+                 double(std::max<int64_t>(groups, 1));
+  // As for the whole input.
+  double reach = std::sqrt(std::max(2 * std::log(std::max(count, 2.0)), 3.0));
+  std::vector<Cell> cells;
+  for (int64_t at = 0; at < groups; ++at) {
+    double lo = number(0, at), hi = number(1, at), mean = number(2, at),
+           deviation = number(3, at);
+    cells.push_back(Cell{lo, hi, mean, deviation * deviation,
+                         std::max(lo, mean - reach * deviation),
+                         std::min(hi, mean + reach * deviation)});
+  }
+  AbstractValue value = inGroups(facts[0].getType().getShape(), cells, *shape);
+  value.source = source;
+  return value;
+}
+
 /// An interval per element. An element whose distribution is not declared is
 /// uniform on its own interval.
 static std::optional<AbstractValue>
@@ -83,6 +123,11 @@ elementRanges(BlockArgument input, DictionaryAttr assume, LikelySource source) {
     return std::nullopt;
   auto declaredMean = assume.getAs<FloatAttr>("mean");
   auto declaredStd = assume.getAs<FloatAttr>("std");
+  auto means = assume.getAs<DenseFPElementsAttr>(kMeanElementsKey);
+  auto deviations = assume.getAs<DenseFPElementsAttr>(kStdElementsKey);
+  if (means && deviations && means.getType() == lo.getType() &&
+      deviations.getType() == lo.getType())
+    return channelRanges(input, {lo, hi, means, deviations}, source);
   std::vector<Cell> cells;
   bool negInf = false, posInf = false;
   for (auto [low, high] :
@@ -101,16 +146,11 @@ elementRanges(BlockArgument input, DictionaryAttr assume, LikelySource source) {
     negInf |= low == -INFINITY;
     posInf |= high == INFINITY;
   }
-  ArrayRef<int64_t> dims = lo.getType().getShape();
-  AbstractValue value(AbstractValue::Dims(dims.begin(), dims.end()), cells);
+  AbstractValue value = inGroups(lo.getType().getShape(), cells, *shape);
   value.source = source;
   bool isFloat = isa<FloatType>(getElementType(input));
   value.negInf = isFloat && negInf;
   value.posInf = isFloat && posInf;
-  value = value.withRank(shape->size());
-  for (size_t axis = 0; axis < shape->size(); ++axis)
-    if ((*shape)[axis] < 0)
-      value = value.merging(axis);
   return value;
 }
 

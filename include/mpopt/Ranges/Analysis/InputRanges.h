@@ -17,6 +17,10 @@ namespace mpopt {
 /// A key of `mp.assume` (RangeAnalysis.h): the input is a mask of zeros and
 /// ones (unit).
 inline constexpr llvm::StringLiteral kMaskKey = "mask";
+/// Beside `lo_elements` and `hi_elements`, of their shape: the moments of the
+/// elements that a bound is for.
+inline constexpr llvm::StringLiteral kMeanElementsKey = "mean_elements",
+                                     kStdElementsKey = "std_elements";
 
 /// The values that an undescribed integer input may hold.
 struct IntegerInput {

@@ -1,0 +1,52 @@
+//===- SampleGroups.h - Channels of a sample that differ --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef MPOPT_LIB_DRIVER_SAMPLEGROUPS_H
+#define MPOPT_LIB_DRIVER_SAMPLEGROUPS_H
+
+#include "NpyReader.h"
+
+#include "mpopt/Driver/Npz.h"
+
+namespace mpopt {
+
+/// Statistics of an array of samples by the index of each axis but the first.
+/// An axis tells elements apart if normal numbers with the moments of its
+/// groups, as the first half of the samples has them, are likelier to make the
+/// other half than normal numbers with the moments of all: what is so in one
+/// sample alone is no fact about the input.
+class SampleGroups {
+public:
+  void begin(const NpyHeader &header);
+  /// The next elements.
+  void add(llvm::ArrayRef<double> block);
+  /// Bounds and moments along the axis that tells most; null if none does.
+  std::shared_ptr<const ElementBounds> take() const;
+
+private:
+  struct Tally {
+    double count = 0, sum = 0, squares = 0;
+    Interval hull = Interval::empty();
+
+    void add(double value);
+    void add(const Tally &other);
+    double mean() const { return sum / count; }
+    double variance() const;
+  };
+  struct Axis {
+    size_t axis;
+    uint64_t stride, size;
+    /// Of both halves of the samples.
+    std::vector<Tally> halves[2];
+  };
+
+  static double gainOf(const Axis &axis);
+
+  std::vector<int64_t> shape;
+  std::vector<Axis> axes;
+  uint64_t next = 0, half = 0;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_DRIVER_SAMPLEGROUPS_H
