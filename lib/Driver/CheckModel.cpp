@@ -80,7 +80,7 @@ static void listFindings(std::vector<Finding> findings, Certainty least,
     report.likely += finding.certainty == Certainty::Likely;
     report.possible += finding.certainty == Certainty::Possible;
     report.consequences += !finding.root.empty();
-    if (finding.certainty >= least)
+    if (finding.certainty >= least || finding.byTraining)
       report.findings.push_back(std::move(finding));
     else
       report.unlisted.push_back({finding.fingerprint, finding.rule,

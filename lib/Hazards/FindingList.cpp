@@ -46,12 +46,26 @@ FindingBuilder::FindingBuilder(FindingList &list, const RuleInfo &rule,
   finding.rule = rule.id;
   finding.severity = rule.severity;
   finding.certainty = certainty;
-  if (!isDescribed())
-    return;
-  finding.op = getOpRef(op);
-  finding.tensor = getTensorName(value);
-  finding.dtype = getDtypeName(getElementType(value));
-  finding.location = getModelLine(op);
+  if (isDescribed())
+    describe();
+}
+
+void FindingBuilder::describe() {
+  Finding &finding = entry().finding;
+  finding.op = getOpRef(entry().op);
+  finding.tensor = getTensorName(entry().value);
+  finding.dtype = getDtypeName(getElementType(entry().value));
+  finding.location = getModelLine(entry().op);
+}
+
+FindingBuilder &FindingBuilder::reachedByTraining() {
+  if (entry().finding.certainty != Certainty::Possible)
+    return *this;
+  bool before = isDescribed();
+  entry().finding.byTraining = true;
+  if (!before && isDescribed())
+    describe();
+  return *this;
 }
 
 FindingBuilder &FindingBuilder::severity(Severity severity) {

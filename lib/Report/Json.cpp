@@ -178,6 +178,8 @@ static void writeFinding(OStream &json, const Finding &finding) {
   json.attribute("name", rule ? StringRef(rule->name) : StringRef());
   json.attribute("severity", StringRef(toString(finding.severity)));
   json.attribute("certainty", StringRef(toString(finding.certainty)));
+  if (finding.byTraining)
+    json.attribute("reachable", "training");
   writeOp(json, finding.op);
   attribute(json, "tensor", finding.tensor);
   json.attribute("dtype", finding.dtype);
@@ -384,13 +386,14 @@ void mpopt::writeReportFields(OStream &json, const ModelReport &report,
 }
 
 bool mpopt::isFailing(const Finding &finding, std::optional<Severity> failOn) {
-  return finding.counts() && failOn && finding.severity >= *failOn;
+  return finding.counts() && !finding.byTraining && failOn &&
+         finding.severity >= *failOn;
 }
 
 SeverityCounts mpopt::countSeverities(llvm::ArrayRef<Finding> findings) {
   SeverityCounts counts;
   for (const Finding &finding : findings) {
-    if (!finding.counts())
+    if (!finding.counts() || finding.byTraining)
       continue;
     counts.error += finding.severity == Severity::Error;
     counts.warning += finding.severity == Severity::Warning;

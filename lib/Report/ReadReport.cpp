@@ -81,6 +81,9 @@ static void readFinding(JsonReader json, Finding &finding) {
     return json.fail("certainty", "is not certain, likely or possible");
   finding.severity = *howBad;
   finding.certainty = *howSure;
+  std::string reachable;
+  json.text("reachable", reachable);
+  finding.byTraining = reachable == "training";
   json.child("op", [&](JsonReader inner) { readOp(inner, finding.op); });
   json.text("tensor", finding.tensor);
   json.text("dtype", finding.dtype);

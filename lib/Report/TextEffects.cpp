@@ -82,10 +82,11 @@ static std::string describeUndeclared(const ModelReport &report) {
 
 /// What to do about the outputs and findings, for who reads no further.
 static std::string describeNextStep(const ModelReport &report) {
-  unsigned loud = 0;
+  unsigned loud = 0, reached = 0;
   for (const FindingGroup &group : groupFindings(report.findings))
     if (group.severity != Severity::Note)
-      loud += group.size();
+      (group.folded.front().first().byTraining ? reached : loud) +=
+          group.size();
   bool harms = llvm::any_of(report.effects, [](const EffectReport &effect) {
     return effect.level != 0;
   });
@@ -113,7 +114,9 @@ static std::string describeNextStep(const ModelReport &report) {
   if (!text.empty())
     return text;
   if (!isUnknown)
-    return "nothing has to be done; below are notes, if any";
+    return reached ? "nothing has to be done yet; below are states that "
+                     "training reaches"
+                   : "nothing has to be done; below are notes, if any";
   text = "run it with probes to know (--instrument)";
   std::vector<std::string> types;
   for (const EffectReport &effect : report.effects)

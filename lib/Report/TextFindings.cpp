@@ -56,7 +56,10 @@ void TextReport::writeGroup(const FindingGroup &group) {
   if (rule)
     title += " " + std::string(rule->name) + ": " + std::string(rule->summary);
   if (group.certainty != Certainty::Certain)
-    title += " (" + std::string(toString(group.certainty)) + ")";
+    title += " (" + std::string(toString(group.certainty)) +
+             (group.folded.front().first().byTraining
+                  ? ", a state that training reaches)"
+                  : ")");
   os << title.front();
   os << ' ';
   style.wrap(StringRef(title).drop_front(), 4, head.size() + 2);

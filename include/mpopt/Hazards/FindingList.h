@@ -73,8 +73,9 @@ public:
   /// False if the list does not describe findings of its certainty: what only
   /// describes it need not be found out.
   bool isDescribed() const {
+    const Finding &finding = list.entries[index].finding;
     return list.described &&
-           list.entries[index].finding.certainty >= *list.described;
+           (finding.certainty >= *list.described || finding.byTraining);
   }
 
   /// Sets the severity. Default: the rule's.
@@ -84,6 +85,10 @@ public:
   FindingBuilder &likely() { return certainty(Certainty::Likely); }
   FindingBuilder &possible() { return certainty(Certainty::Possible); }
   FindingBuilder &certainty(Certainty certainty);
+
+  /// Says that what is only possible is a state that training moves to, if the
+  /// finding is no more than possible: it is described and listed all the same.
+  FindingBuilder &reachedByTraining();
 
   /// The text: lower case, no full stop, with the numbers.
   FindingBuilder &message(const llvm::Twine &text);
@@ -170,6 +175,8 @@ public:
 
 private:
   FindingList::Entry &entry() { return list.entries[index]; }
+  /// Fills in names and place.
+  void describe();
 
   FindingList &list;
   size_t index;

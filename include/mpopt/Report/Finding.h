@@ -72,6 +72,9 @@ struct Finding {
   std::string rule; ///< Id, `MP103`.
   Severity severity = Severity::Warning;
   Certainty certainty = Certainty::Certain;
+  /// It is only possible, and a state that training moves to: it is listed, and
+  /// fails no check.
+  bool byTraining = false;
   OpRef op;
   std::string tensor;
   std::string dtype;

@@ -9,9 +9,13 @@
 #include "mpopt/Hazards/OverflowSites.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Masking.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_MASKCONSTANT
@@ -75,6 +79,34 @@ void MaskConstant::judge(const OverflowSite &site,
   fixMask(finding, site.value, type);
 }
 
+/// True if other scores take the place of rows that are masked altogether: a
+/// selection by what a reduction of a row says.
+static bool replacesRows(Value scores) {
+  Operation *select = getMaker(scores, Peel::CastsAndViews);
+  if (!hasRole(select, Role::Select))
+    return false;
+  constexpr unsigned kMost = 6; // comparisons, negations and casts
+  for (Value operand : select->getOperands()) {
+    Operation *op = getElementType(operand).isInteger(1)
+                        ? getMaker(operand, Peel::CastsAndViews)
+                        : nullptr;
+    for (unsigned step = 0; op && step < kMost; ++step) {
+      if (hasRole(op, Role::Reduction))
+        return true;
+      op = op->getNumOperands() > 0
+               ? getMaker(op->getOperand(0), Peel::CastsAndViews)
+               : nullptr;
+    }
+  }
+  return false;
+}
+
+/// True if a training step computes the gradients of the op's function.
+static bool isTrained(Operation *op) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  return function && function->hasAttr(kTrainingStepAttr);
+}
+
 void MaskConstant::judgeRows(Operation *softmax, const OverflowSites &sites) {
   Value scores = softmax->getOperand(0);
   const AbstractValue &read = sites.ranges().of(scores);
@@ -83,9 +115,12 @@ void MaskConstant::judgeRows(Operation *softmax, const OverflowSites &sites) {
     return;
   const OverflowSite *site = sites.find(scores);
   FindingBuilder finding = report(softmax, softmax->getResult(0));
-  finding.severity(Severity::Warning)
-      .possible()
-      .watch(Decision::NonFinite, softmax->getResult(0), scores)
+  finding.severity(Severity::Warning).possible();
+  // A batch of training has such a row sooner or later, and NaN is all that
+  // its gradients are.
+  if (isTrained(softmax) && !replacesRows(scores))
+    finding.reachedByTraining();
+  finding.watch(Decision::NonFinite, softmax->getResult(0), scores)
       .message("a row whose scores are all -Inf, which is one that is masked "
                "altogether, becomes NaN");
   if (site)

@@ -94,6 +94,24 @@ static Operation *findSelect(Value value) {
   return nullptr;
 }
 
+/// True for a probability, and for its complement and multiples: training makes
+/// it 0 or 1.
+static bool saturates(Value value) {
+  constexpr unsigned kMost = 6;
+  for (unsigned step = 0; step < kMost; ++step) {
+    Operation *op = getMaker(value, Peel::CastsAndViews);
+    if (hasRole(op, Role::Probability))
+      return true;
+    if (!op || !hasRole(op, Role::Arithmetic) || op->getNumOperands() != 2)
+      return false;
+    std::optional<std::pair<Value, double>> split = splitNumber(op);
+    if (!split)
+      return false;
+    value = split->first;
+  }
+  return false;
+}
+
 /// How sure it is that some element of the argument is exactly that number.
 static std::optional<Certainty> mayBe(Value argument, double at,
                                       const RangeAnalysis &ranges) {
@@ -192,6 +210,8 @@ void InfiniteDerivative::judge(Operation *op) {
     const AbstractValue &computed = ranges->preRounding(argument);
     Cell hull = computed.hull();
     FindingBuilder finding = report(op, op->getResult(0), *sure);
+    if (saturates(argument))
+      finding.reachedByTraining();
     finding.message(text)
         .cause(argument,
                "argument in [" + formatNumber(hull.lo) + ", " +
