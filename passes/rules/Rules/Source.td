@@ -43,7 +43,7 @@ def CastInAutocast : SourceRule<"MP702", "cast-in-autocast", "casts"> {
   let what = [{
     `.half()`, `.bfloat16()`, `.type(dtype)` or `.to(dtype)` of a tensor inside a
     region that autocasts to 16 bits, or to another type than the cast names; or a module
-    in one 16-bit type in a region of the other.
+    in one 16-bit type in a region of the other. Passes without gradients are left out.
   }];
   let why = [{
     Autocast casts what enters matrix products, and keeps softmax, norms and losses

@@ -203,8 +203,8 @@ def cast_in_autocast(program: Program) -> Iterator[Report]:
     for event in program.of_kind(events.CAST):
         region = event.region
         if event.subject.kind != values.TENSOR or event.dtype not in LOW or region is None \
-                or region.enabled is False or event.subject.has("grad") or event.subject.has("loss"):
-            continue
+                or region.enabled is False or event.no_grad or event.subject.has("grad") or event.subject.has("loss"):
+            continue  # Without gradients the pass is one of inference, whose types are its own choice.
         # Inside a region that names another type, or none that is known, the cast may be meant.
         if region.dtype and region.dtype != event.dtype:
             yield Report(event.node, f"a cast to {NAMES[event.dtype]} in a region that autocasts to "

@@ -48,3 +48,9 @@ with torch.autocast("cuda", dtype=torch.float16):
     out = model(x)  # finds warning
 with torch.autocast("cuda", dtype=torch.bfloat16):
     out = model(x)
+# case: inference
+import torch
+with torch.inference_mode(), torch.autocast("cuda"):
+    embeddings = torch.cat([a, b]).to(dtype=torch.float16)
+with torch.autocast("cuda"):
+    embeddings = torch.cat([a, b]).to(dtype=torch.float16)  # finds warning
