@@ -170,8 +170,9 @@ class NonFinite(Judge):
         for name in bad_inputs:
             if self.begins(f"input {name}", True):
                 yield Alert("MP501", "error", name, step.step,
-                            f"step {step.step}: input '{name}' holds NaN or Inf: the data are at "
-                            "fault; drop or mend such samples before they reach the model")
+                            f"step {step.step}: input '{name}' holds NaN or Inf: the data are at fault"
+                            + self._or_cast(step.inputs[name]) +
+                            "; drop or mend such samples before they reach the model")
         for name in step.inputs:
             if name not in bad_inputs:
                 self.begins(f"input {name}", False)
@@ -186,6 +187,11 @@ class NonFinite(Judge):
             if not self.run.sees_values:
                 yield self._tell_loss("", "outputs of modules are not looked at")
         yield from self._see_gradients(step, bad_loss or bool(bad_inputs))
+
+    def _or_cast(self, ends: tuple[float, float]) -> str:
+        """Engines cast inputs to the format of the parameters before the model gets them."""
+        return ", or do not fit FP16 where an engine casts them (65504)" \
+            if not any(map(math.isnan, ends)) and self.run.may_use("f16") else ""
 
     @staticmethod
     def _bad_terms(step: Step) -> str:

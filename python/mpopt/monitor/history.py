@@ -34,6 +34,8 @@ SUFFIX = ".history.jsonl"
 LONGEST_LINE = 64 << 20
 #: Exponents of a double are not as far from 0.
 FARTHEST = 2000
+#: Steps within which ranks tell of one cause: alerts are promised within ten.
+WINDOW = 10
 #: How the message of a note begins, behind its step, that tells of a batch computed again.
 REPLAYED = "computed with every op in view: "
 NUMBERS = ("loss", "loss_scale", "gradient_norm", "learning_rate")
@@ -281,19 +283,28 @@ def join(followers: Sequence[Follower]) -> History:
                     places[seen.kind, seen.name].add(seen)
                 else:
                     known.seen.append(dataclasses.replace(seen, exponents=dict(seen.exponents)))
-    alerts, told = [], set()
-    for follower in ordered:
-        rank = follower.header.get("rank", 0)
-        for alert in follower.alerts:
-            key = alert["rule"], alert["layer"], alert["step"]
-            if key not in told:
-                told.add(key)
-                alerts.append({**alert, "rank": rank})
     first = ordered[0]
-    return History(list(first.steps), [samples[step] for step in sorted(samples)],
-                   sorted(alerts, key=lambda alert: alert["step"]),
+    return History(list(first.steps), [samples[step] for step in sorted(samples)], _join_alerts(ordered),
                    [follower.header.get("rank", 0) for follower in ordered],
                    first.header.get("first_scale"), first.header.get("formats"))
+
+
+def _join_alerts(followers: Sequence[Follower]) -> list[dict]:
+    """One for each cause: what several ranks say of a rule, a layer and a severity within `WINDOW` steps
+    is that of the first one, with the `ranks` that said it."""
+    joined: list[dict] = []
+    told: dict[tuple, dict] = {}
+    every = sorted(((alert["step"], follower.header.get("rank", 0), alert) for follower in followers
+                    for alert in follower.alerts), key=lambda entry: entry[:2])
+    for step, rank, alert in every:
+        key = alert["rule"], alert["layer"], alert["severity"]
+        known = told.get(key)
+        if known is not None and rank not in known["ranks"] and step - known["step"] <= WINDOW:
+            known["ranks"].append(rank)
+        else:
+            told[key] = {**alert, "rank": rank, "ranks": [rank]}
+            joined.append(told[key])
+    return joined
 
 
 def read(records: PathLike | Sequence[PathLike]) -> History:

@@ -1,5 +1,6 @@
 """`Monitor`: what a training loop puts around itself."""
 
+import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ from mpopt.monitor.loss_rules import LossCourse
 from mpopt.monitor.naming import Names, is_compiled, unwrap
 from mpopt.monitor.optimizer_rules import LostUpdate, find_zero_epsilon, zero_epsilon
 from mpopt.monitor.projections import encode
-from mpopt.monitor.ranks import Ranks, RanksAgree, own_rank
+from mpopt.monitor.ranks import Ranks, RanksAgree, name_rank, own_rank
 from mpopt.monitor.record import GRADIENT, VALUE, dtype_name
 from mpopt.monitor.replay import FirstBad
 from mpopt.monitor.scale_rules import (
@@ -268,6 +269,8 @@ class Monitor:
                                     if seen.dtype in overflows.LARGEST)
 
     def _raise(self, found: list[Alert]) -> None:
+        # Ranks have batches and shards of their own.
+        found = [dataclasses.replace(alert, message=alert.message + name_rank()) for alert in found]
         self._found += found
         deliver(found, self._sinks)
         if self._history:

@@ -18,6 +18,13 @@ def own_rank() -> int:
     return 0
 
 
+def name_rank() -> str:
+    """Behind a message: which rank it is of; empty where there is one alone."""
+    if own_rank() or distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1:
+        return f" (rank {own_rank()} of {distributed.get_world_size()})"
+    return ""
+
+
 class Ranks:
     """Gathers the norms of replicated parameters, in one collective a sample. Every rank takes
     part in the same step, by the number of its steps alone."""

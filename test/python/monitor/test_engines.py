@@ -1,0 +1,66 @@
+"""Engines over gloo: which rank and which layer left FP16."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not in this environment")
+
+import tool  # noqa: E402
+from mpopt.monitor import diagnosis, history  # noqa: E402
+
+HERE = pathlib.Path(__file__).parent
+
+
+def run(engine: str, fault: str, world: int, folder: pathlib.Path) -> list[list[dict]]:
+    """The alerts of each rank."""
+    paths = [str(HERE), str(tool.ROOT / "python"), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+    processes = [subprocess.Popen([sys.executable, str(HERE / "engine_program.py"), engine, fault, str(rank), str(world), str(folder)],
+                                  env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                 for rank in range(world)]
+    alerts = []
+    for process in processes:
+        output, errors = process.communicate(timeout=600)
+        assert process.returncode == 0, errors
+        alerts.append([json.loads(line) for line in output.splitlines()])
+    return alerts
+
+
+def read(folder: pathlib.Path, world: int) -> history.History:
+    return history.read([folder / f"run-{rank}.mprec" for rank in range(world)])
+
+
+@pytest.mark.parametrize("engine, world", [("fsdp", 2), ("ddp", 3)])
+def test_healthy_ranks_are_silent(engine, world, tmp_path):
+    assert run(engine, "none", world, tmp_path) == [[]] * world
+
+
+@pytest.mark.parametrize("engine, world", [("fsdp", 2), ("ddp", 3)])
+def test_the_rank_whose_batch_overflows(engine, world, tmp_path):
+    alerts = run(engine, "batch", world, tmp_path)
+    begins = [[alert for alert in own if alert["rule"] in ("MP501", "MP502") and alert["step"] == 12] for own in alerts]
+    # The gradient, which all ranks share, is not finite on each; the forward pass is that of the last rank.
+    assert begins[-1] and not any(begins[:-1]), begins
+    assert f"(rank {world - 1} of {world})" in begins[-1][0]["message"]
+    joined = read(tmp_path, world)
+    first, = [alert for alert in joined.alerts if alert["rule"] == "MP501" and alert["step"] == 12]
+    assert first["ranks"] == [world - 1]
+    # What all ranks say of the scale is told once.
+    assert [alert["ranks"] for alert in joined.alerts if alert["rule"] == "MP507"][0] == list(range(world))
+
+
+def test_the_layer_that_overflows(tmp_path):
+    world = 2
+    alerts = run("fsdp", "layer", world, tmp_path)
+    for own in alerts:
+        first, = [alert for alert in own if alert["rule"] == "MP501" and "module" in alert["message"]]
+        assert (first["layer"], first["step"]) == ("second", 12)
+    joined = read(tmp_path, world)
+    found = [alert for alert in joined.alerts if alert["rule"] == "MP501" and alert["layer"] == "second"]
+    assert [alert["ranks"] for alert in found] == [[0, 1]]
+    assert any(cause.layer == "second" for cause in diagnosis.diagnose(joined))
