@@ -240,7 +240,7 @@ class NonFinite(Judge):
                     "find_first_bad(batch) names the op")
 
     def _tell_loss(self, layer: str, where: str) -> Alert:
-        step, loss, terms = self.memory["waiting"]
+        step, loss, terms = (*self.memory["waiting"], "")[:3]
         self.memory["waiting"] = None
         return Alert("MP501", "error", layer, step,
                      f"step {step}: the loss is {number(loss)}{terms}; {where}; "
