@@ -65,11 +65,26 @@ static bool isMask(BlockArgument input) {
                                                : describeInteger(input).isMask;
 }
 
-// True if 0 and 1 are declared, and no more, of an input that is a mask:
-// inputs are masked seldom, not in every other place.
+// True if an output has a row for each position of a mask, those of padding
+// among them, as far as shapes tell.
+static bool coversPositions(BlockArgument input) {
+  MaybeShape shape = getShape(input);
+  if (!shape || shape->empty())
+    return true;
+  return llvm::any_of(input.getOwner()->getTerminator()->getOperands(),
+                      [&](Value output) {
+                        MaybeShape its = getShape(output);
+                        return !its || llvm::is_contained(*its, shape->back());
+                      });
+}
+
+// True if 0 and 1 are declared, and no more, of an input that is a mask whose
+// padded positions have no part in outputs: those are seldom masked, not in
+// every other place.
 static bool declaresMask(BlockArgument input, const InputRange &range) {
   return range.file.empty() && !range.mean && range.bound &&
-         *range.bound == Interval{0, 1} && isMask(input);
+         *range.bound == Interval{0, 1} && isMask(input) &&
+         !coversPositions(input);
 }
 
 static Assumption assume(StringRef name, const InputRange *range,
