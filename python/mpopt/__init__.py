@@ -26,23 +26,30 @@ from mpopt.report import (
     Assumption,
     Cause,
     Confirmation,
+    ExpectedGradient,
     Finding,
+    Findings,
+    FindingsError,
     Fix,
     Gradient,
     Gradients,
     Interval,
     Location,
+    LossScale,
     Observed,
     Op,
+    Output,
     Report,
+    TrainingReport,
 )
 from mpopt.sessions import op_library, probe_session
 
 __all__ = [
-    "Assumption", "Cause", "Confirmation", "DataEntry", "DataFinding", "DataReport", "Error", "Finding", "Fix", "Gradient", "Gradients",
-    "Instrumented", "Interval", "Location", "Normal", "Observed", "Op", "Probe", "Report", "__version__", "check", "check_data", "confirm",
-    "explain", "instrument", "list_rules", "op_library", "probe_session", "strip",
-    "to_float16",
+    "Assumption", "Cause", "Confirmation", "DataEntry", "DataFinding", "DataReport", "Error",
+    "ExpectedGradient", "Finding", "Findings", "FindingsError", "Fix", "Gradient", "Gradients",
+    "Instrumented", "Interval", "Location", "LossScale", "Normal", "Observed", "Op", "Output",
+    "Probe", "Report", "TrainingReport", "__version__", "check", "check_data", "confirm", "explain",
+    "instrument", "list_rules", "op_library", "probe_session", "strip", "to_float16",
 ]
 
 from mpopt import _torch_hook

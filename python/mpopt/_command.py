@@ -4,9 +4,11 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import warnings
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -31,14 +33,19 @@ class Normal:
     std: float
 
 
-def run(arguments: Sequence[str], accepted: Sequence[int] = (0,), model: str = "") -> str:
+def run(arguments: Sequence[str], accepted: Sequence[int] = (0,), model: str = "",
+        columns: int = 0) -> str:
     """Runs the tool and returns its standard output; `Error` for an exit status that is
-    not in `accepted`. The error's text does not name `model`, which may be a temporary file.
-    Warnings are in the reports."""
+    not in `accepted`. The error's text does not name `model`, a temporary file. `columns`:
+    the width of text. Warnings are in the reports."""
+    variables = environment()
+    if columns:
+        variables["COLUMNS"] = str(columns)
     done = subprocess.run([_files.binary(), *arguments], capture_output=True,
-                          encoding="utf-8", errors="replace", env=environment(), check=False)
+                          encoding="utf-8", errors="replace", env=variables, check=False)
     if done.returncode not in accepted:
-        lines = [line.removeprefix("mpopt: error: ").removeprefix(f"{model}: ")
+        prefix = f"{model}: " if model else ""
+        lines = [line.removeprefix("mpopt: error: ").removeprefix(prefix)
                  for line in done.stderr.splitlines() if line.startswith("mpopt: error: ")]
         raise Error("; ".join(lines) or done.stderr.strip()
                     or f"mpopt ended with status {done.returncode}")
@@ -161,8 +168,15 @@ def is_program(model) -> bool:
     return hasattr(model, "graph_signature") and hasattr(model, "graph_module")
 
 
+def _name_model(model) -> str:
+    """What reports call a model that is no file: the class of a module."""
+    if hasattr(model, "state_dict") and not is_program(model):
+        return str(getattr(model, "original_name", type(model).__name__))
+    return "model"
+
+
 class ModelFile:
-    """A model as a file, for as long as the `with` block lasts.
+    """A model as a file, for as long as the `with` block lasts, or if it is kept, the object.
 
     `model`: a path, the bytes or `onnx.ModelProto` of an ONNX model, a
     `torch.export.ExportedProgram`, a `torch.jit.ScriptModule`, or a `torch.nn.Module`,
@@ -172,17 +186,36 @@ class ModelFile:
 
     def __init__(self, model, example_inputs=None, form: str = ""):
         self._model, self._examples, self._form = model, example_inputs, form
-        self._folder = None
+        self._is_kept = False
+        #: True if the model is a file of the caller.
+        self.is_given = isinstance(model, str | os.PathLike)
+        self._name = "" if self.is_given else _name_model(model)
 
     def __enter__(self) -> "ModelFile":
-        self._folder = tempfile.TemporaryDirectory(prefix="mpopt-")
-        self.folder = pathlib.Path(self._folder.name)
-        self.path = self._save()
-        (self.folder / "arrays").mkdir()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mpopt-"))
+        self._remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        try:
+            self.path = self._save()
+            (self.folder / "arrays").mkdir()
+        except BaseException:
+            self._remove()
+            raise
+        # A report that keeps the file does not keep the model in memory.
+        self._model = self._examples = None
         return self
 
     def __exit__(self, *_):
-        self._folder.cleanup()
+        if not self._is_kept:
+            self._remove()
+
+    def keep(self) -> "ModelFile":
+        """From now on the file lives as long as the object."""
+        self._is_kept = True
+        return self
+
+    def rename(self, text: str) -> str:
+        """A report in which the model has its name in place of a temporary file's."""
+        return text if self.is_given else text.replace(self.path, self._name)
 
     @property
     def arrays(self) -> pathlib.Path:

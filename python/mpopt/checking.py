@@ -1,28 +1,66 @@
 """Verdicts without a run."""
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 
 from mpopt import _command
 from mpopt._command import ModelFile, PathLike
-from mpopt.report import Report
+from mpopt._source import Source
+from mpopt.report import DEFAULT_LIMIT, Report
 
 
-def check(model, example_inputs=None, *, precision: str = "auto", inputs: Mapping | None = None,
+def judge(file: ModelFile, options: Sequence[str], outputs: Sequence[str],
+          kind: type[Report] = Report, limit: float | None = None) -> Report:
+    """Runs `--check` of a model that is kept for the report. `outputs`: options that name
+    files to write, which other forms of the report are not to write again."""
+    words = ["--check", file.path, *options]
+    output = _command.run([*words, *outputs, "--format", "json"],
+                          model="" if file.is_given else file.path)
+    report = kind.of(json.loads(file.rename(output)))
+    return dataclasses.replace(report, source=Source(words, file.keep()),
+                               limit=DEFAULT_LIMIT if limit is None else float(limit))
+
+
+def report_options(*, min_certainty: str = "likely", safe_input: bool = False,
+                   settings: PathLike | None = None, baseline: PathLike | None = None) -> list[str]:
+    """What is listed."""
+    options = ["--min-certainty", _command.text("min_certainty", min_certainty)]
+    if safe_input:
+        options.append("--safe-input")
+    for name, value in (("config", settings), ("baseline", baseline)):
+        if value is not None:
+            options += [f"--{name}", _command.text("settings" if name == "config" else name, value)]
+    return options
+
+
+def written_options(**files: PathLike | None) -> list[str]:
+    """Options that name files to write, by keyword."""
+    return [word for name, file in files.items() if file is not None
+            for word in (f"--{name.replace('_', '-')}", _command.text(name, file))]
+
+
+def check(model, example_inputs=None, *, precision="auto", inputs: Mapping | None = None,
           assume: tuple[float, float] | None = None, dims: Mapping[str, int] | None = None,
           input_shapes: Mapping | None = None, method: str | None = None,
           policy: PathLike | None = None, target: PathLike | None = None,
           select: Sequence[str] | str | None = None, ignore: Sequence[str] | str | None = None,
           thresholds: Mapping[str, float] | None = None, min_certainty: str = "likely",
           safe_input: bool = False, keep_fp32: PathLike | None = None,
-          jobs: int | None = None) -> Report:
+          jobs: int | None = None, settings: PathLike | None = None,
+          baseline: PathLike | None = None, write_baseline: PathLike | None = None,
+          dump_ranges: PathLike | None = None, fail_on: str | None = None) -> Report:
     """Judges a model: `mpopt --check`.
 
     model          a path; an `onnx.ModelProto` or its bytes; a program of
                    `torch.export`; a TorchScript module; a `torch.nn.Module`, exported
-                   with `example_inputs` (a tuple of what `forward` takes; traced if
-                   `torch.export` cannot follow it) or else scripted
-    precision      `auto`, `as-is`, `fp16`, `bf16`, `autocast-fp16`, `autocast-bf16`
+                   with `example_inputs` (traced if `torch.export` cannot follow it) or else
+                   scripted
+    example_inputs a batch: a tensor, a tuple of what `forward` takes, or a mapping of its
+                   keywords. Without one, a module of Hugging Face's transformers is given
+                   inputs as its configuration describes them
+    precision      `auto`, `as-is`, `fp16`, `bf16`, `autocast-fp16`, `autocast-bf16`, or as
+                   a framework spells it: `torch.float16`, `"16-mixed"`, `torch.autocast(...)`
     inputs         name -> (lo, hi) with numbers or arrays, `Normal(mean, std)`, a list of
                    both, a sample (array or tensor), or the path of an .npz file
     assume         (lo, hi) of float inputs that nothing else describes
@@ -36,22 +74,26 @@ def check(model, example_inputs=None, *, precision: str = "auto", inputs: Mappin
     safe_input     True: the report has the largest safe scale of each input
     keep_fp32      a file to write with the ops to keep in FP32, which `to_float16` reads
     jobs           number of threads; default: one for each core
+    settings       an `mpopt.toml`, or `none` for none; default: that of the model's folder
+    baseline, write_baseline  findings that do not count, and a file for those of now
+    dump_ranges    a file to write with the bounds of every tensor
+    fail_on        raise `mpopt.FindingsError` if there are findings of this severity or more
 
-    Raises `mpopt.Error` if the model or an option is invalid, or a file cannot be read
-    or written."""
+    The report keeps its copy of a model that is no file, to be printed and saved. Raises
+    `mpopt.Error` if the model or an option is invalid, or a file cannot be read or written."""
     with ModelFile(model, example_inputs) as file:
         options = _command.judging_options(
             file.arrays, precision=precision, policy=policy, target=target, inputs=inputs,
             assume=assume, dims=dims, input_shapes=input_shapes, method=method, select=select,
             ignore=ignore, thresholds=thresholds, jobs=jobs)
-        options += ["--min-certainty", _command.text("min_certainty", min_certainty),
-                    "--format", "json"]
-        if safe_input:
-            options.append("--safe-input")
-        if keep_fp32 is not None:
-            options += ["--keep-fp32", _command.text("keep_fp32", keep_fp32)]
-        output = _command.run(["--check", file.path, *options], model=file.path)
-        return Report.of(json.loads(output))
+        options += report_options(min_certainty=min_certainty, safe_input=safe_input,
+                                  settings=settings, baseline=baseline)
+        report = judge(file, options, written_options(
+            keep_fp32=keep_fp32, write_baseline=write_baseline, dump_ranges=dump_ranges),
+            limit=(thresholds or {}).get("effect-warning"))
+    if fail_on is not None:
+        report.raise_if(fail_on)
+    return report
 
 
 def list_rules() -> list[dict]:

@@ -1,11 +1,13 @@
 """Joins predictions with the records of probes."""
 
+import dataclasses
 import json
 import os
 from collections.abc import Sequence
 
 from mpopt import _command
 from mpopt._command import PathLike
+from mpopt._source import Source
 from mpopt.report import Confirmation
 
 
@@ -27,7 +29,9 @@ def confirm(records: PathLike | Sequence[PathLike], ledger: PathLike, *,
     if not files:
         raise _command.Error("there is no record to confirm anything by")
     options = [] if keep_fp32 is None else ["--keep-fp32", _command.text("keep_fp32", keep_fp32)]
-    output = _command.run(
-        ["--confirm", *files, "--ledger", _command.text("ledger", ledger), "--format", "json",
-         "--fail-on", "never", *options], accepted=(0, 1))
-    return Confirmation.of(json.loads(output))
+    words = ["--confirm", *files, "--ledger", _command.text("ledger", ledger),
+             "--fail-on", "never"]
+    accepted = (0, 1)
+    output = _command.run([*words, "--format", "json", *options], accepted)
+    return dataclasses.replace(Confirmation.of(json.loads(output)),
+                               source=Source(words, accepted=accepted))

@@ -100,7 +100,7 @@ def instrument(model, output: PathLike | None = None, *, probe: str = "findings"
         _command.run(["--instrument", file.path, "-o", _command.text("output", output),
                       "--probe", _command.text("probe", probe),
                       "--probe-with", _command.text("probe_with", probe_with),
-                      *(["--train"] if train else []), *options], model=file.path)
+                      *(["--train"] if train else []), *options], model="" if file.is_given else file.path)
     return Instrumented.read(output)
 
 

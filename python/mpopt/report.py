@@ -4,10 +4,16 @@ Every object keeps the JSON it was made from as `raw`; keys that a newer tool ad
 there."""
 
 import dataclasses
+import fnmatch
+import functools
+import json
 import math
+import pathlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mpopt._command import Error
+from mpopt import _output_files, _shown, _source
+from mpopt._command import Error, PathLike, text
 
 STATUSES = ("confirmed", "refuted", "not-exercised", "not-observable")
 
@@ -150,6 +156,89 @@ class Finding:
         return f"{self.severity}[{self.rule}] {self.op.name}: {self.message}"
 
 
+SEVERITIES = ("error", "warning", "note")
+
+
+class FindingsError(Error):
+    """A report has findings that it must not have; `report` is the report."""
+
+    def __init__(self, message: str, report: "Report"):
+        super().__init__(message)
+        self.report = report
+
+
+def _severities_from(least: str) -> tuple[str, ...]:
+    if least not in SEVERITIES:
+        raise Error(f"severity: {least!r} is none of {', '.join(SEVERITIES)}")
+    return SEVERITIES[:SEVERITIES.index(least) + 1]
+
+
+def _is_layer(name: str, pattern: str) -> bool:
+    """`h.*` is `transformer.h.0`, and all inside."""
+    return any(fnmatch.fnmatchcase(name.replace("/", "."), form)
+               for form in (pattern, f"*.{pattern}", f"{pattern}.*", f"*.{pattern}.*"))
+
+
+class Findings(tuple[Finding, ...]):
+    """Findings in the order of the report."""
+
+    __slots__ = ()
+
+    def filter(self, *, severity: str | None = None, rule: str | Sequence[str] | None = None,
+               layer: str | None = None) -> "Findings":
+        """Those of at least this severity, of rules by id, prefix (`MP2`) or name, and of
+        layers, ops or tensors by a pattern of the shell (`h.*`)."""
+        kinds = SEVERITIES if severity is None else _severities_from(severity)
+        rules = (rule,) if isinstance(rule, str) else tuple(rule or ())
+        return Findings(
+            finding for finding in self
+            if finding.severity in kinds
+            and (rule is None or finding.rule.startswith(rules) or finding.name in rules)
+            and (layer is None or any(_is_layer(name, layer) for name in (
+                finding.op.scope, finding.op.name, finding.tensor))))
+
+
+#: An estimate that is so far from the limit is believed (lib/Report/TextEffects.cpp).
+_SURE = 2.5
+#: The threshold `effect-warning`, if nothing sets it.
+DEFAULT_LIMIT = 0.02
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """What the precision is expected to do to an output: the largest error of an element and
+    the root mean square error, each relative to the output's own. NaN: not known, for the
+    reason in `unknown`."""
+
+    name: str
+    expected_error: float
+    expected_rms: float
+    #: `fine`, `probably fine`, `probably too much`, `too much`, `Inf or NaN` or `not known`.
+    verdict: str
+    unknown: str
+    #: The findings that cause most of it.
+    causes: tuple[Finding, ...]
+    raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, raw: dict, findings: Findings, limit: float) -> "Output":
+        error = _number(raw["expected_error"])
+        causes = {cause["fingerprint"] for cause in raw.get("causes", ())}
+        return cls(raw["output"], error, _number(raw["expected_rms"]), _judge(error, limit),
+                   raw.get("unknown", ""),
+                   tuple(finding for finding in findings if finding.fingerprint in causes), raw)
+
+
+def _judge(error: float, limit: float) -> str:
+    if math.isnan(error):
+        return "not known"
+    if math.isinf(error):
+        return "Inf or NaN"
+    if error > limit:
+        return "too much" if error > limit * _SURE else "probably too much"
+    return "fine" if error * _SURE <= limit else "probably fine"
+
+
 @dataclasses.dataclass(frozen=True)
 class Assumption:
     """The assumption about one input: bounds, mean and standard deviation (NaN: none)."""
@@ -166,20 +255,24 @@ class Assumption:
                    _number(raw["mean"]), _number(raw["std"]), raw["source"])
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Report:
-    """The report on one model (docs/json.md)."""
+    """The report on one model (docs/json.md). `print` shows it as the command line does."""
 
     path: str
     format: str
     precision: str
     assumptions: tuple[Assumption, ...]
-    findings: tuple[Finding, ...]
+    findings: Findings
     summary: dict[str, int]
     coverage: dict[str, Any]
     safe_input: tuple[dict[str, Any], ...]
     warnings: tuple[str, ...]
     raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+    #: The command to ask for other forms; None of a report that was read.
+    source: "_source.Source | None" = dataclasses.field(default=None, compare=False)
+    #: The expected error of an output from which on there is a warning.
+    limit: float = dataclasses.field(default=DEFAULT_LIMIT, compare=False)
 
     @classmethod
     def _fields(cls, raw: dict) -> dict[str, Any]:
@@ -187,7 +280,7 @@ class Report:
             "path": raw["model"]["path"], "format": raw["model"]["format"],
             "precision": raw["precision"],
             "assumptions": tuple(Assumption.of(entry) for entry in raw["assumptions"]),
-            "findings": tuple(Finding.of(entry) for entry in raw["findings"]),
+            "findings": Findings(Finding.of(entry) for entry in raw["findings"]),
             "summary": raw["summary"], "coverage": raw["coverage"],
             "safe_input": tuple(raw.get("safe_input", ())),
             "warnings": tuple(raw.get("warnings", ())), "raw": raw}
@@ -196,19 +289,161 @@ class Report:
     def of(cls, raw: dict) -> "Report":
         return cls(**cls._fields(raw))
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy in another process cannot ask for other forms: the file may be gone.
+        return {**self.__dict__, "source": None}
+
     @property
     def ok(self) -> bool:
         """True if no error and no warning is listed."""
         return not any(finding.severity != "note" for finding in self.findings)
 
-    @property
-    def roots(self) -> tuple[Finding, ...]:
-        """Findings that do not follow from another."""
-        return tuple(finding for finding in self.findings if finding.root is None)
+    @functools.cached_property
+    def outputs(self) -> Mapping[str, Output]:
+        """The float outputs by name; empty if nothing is stored in 16 bits or less."""
+        limit = self.raw.get("effect_warning") or self.limit
+        return {entry["output"]: Output.of(entry, self.findings, float(limit))
+                for entry in self.raw.get("effects", ())}
 
-    def by_rule(self, *rules: str) -> tuple[Finding, ...]:
+    @property
+    def known(self) -> bool:
+        """False if there is an output about which nothing can be said."""
+        return all(output.verdict != "not known" for output in self.outputs.values())
+
+    @property
+    def verdict(self) -> str:
+        """That of the worst output. An error that is not known may be any, but none that is
+        known to be harmful. Without outputs to judge, `fine` if the report is `ok`, else
+        `findings`."""
+        if not self.outputs:
+            return "fine" if self.ok else "findings"
+        verdicts = [output.verdict for output in self.outputs.values()]
+        return min(verdicts, key=("Inf or NaN", "too much", "probably too much", "not known",
+                                  "probably fine", "fine").index)
+
+    @property
+    def roots(self) -> Findings:
+        """Findings that do not follow from another."""
+        return Findings(finding for finding in self.findings if finding.root is None)
+
+    def by_rule(self, *rules: str) -> Findings:
         """Findings of rules by id or prefix (`MP2`)."""
-        return tuple(finding for finding in self.findings if finding.rule.startswith(rules))
+        return Findings(finding for finding in self.findings if finding.rule.startswith(rules))
+
+    def raise_if(self, severity: str = "warning") -> None:
+        """Raises `mpopt.FindingsError` if there are findings of at least this severity, which
+        the baseline does not have and nothing suppresses."""
+        found = [finding for finding in self.findings.filter(severity=severity)
+                 if "standing" not in finding.raw]
+        if found:
+            others = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            raise FindingsError(f"{_shown.name_model(self)}: {found[0]}{others}", self)
+
+    def __repr__(self) -> str:
+        return _shown.line(self)
+
+    def __str__(self) -> str:
+        if self.source is None:
+            return _shown.text(self)
+        return self.source.render("text", _source.wants_colour(),
+                                  _source.terminal_width()).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return _shown.page(self)
+
+    def save(self, path: PathLike) -> pathlib.Path:
+        """Writes the report as the file's ending asks: `.html`, `.json`, `.sarif`, `.md`,
+        `.xml` (JUnit) or `.txt`. Raises `mpopt.Error` for another one, if the file cannot be
+        written, and, but for JSON, of a report that no command can be asked for again."""
+        suffix = pathlib.Path(text("path", path)).suffix
+        if suffix not in _source.FORMATS:
+            raise Error(f"path: '{path}' ends in none of {', '.join(_source.FORMATS)}")
+        form = _source.FORMATS[suffix]
+        if form == "json":
+            content = json.dumps(self.raw, indent=2, ensure_ascii=False) + "\n"
+        elif self.source is None:
+            raise Error(f"path: a report that was read is saved as .json, not as {suffix}")
+        else:
+            content = self.source.render(form)
+        _output_files.write(path, content)
+        return pathlib.Path(path)
+
+
+@dataclasses.dataclass(frozen=True)
+class LossScale:
+    """The loss scales that work, `2**lo` to `2**hi` (None: no such end), the one to start at,
+    and what overflows above and is lost below. `needed`: None if no gradient is known."""
+
+    needed: bool | None
+    lo: int | None
+    hi: int | None
+    recommended: float | None
+    above: str | None
+    below: str | None
+
+    @classmethod
+    def of(cls, raw: dict) -> "LossScale":
+        above, below = (*(raw.get("limited_by") or ()), None, None)[:2]
+        return cls(raw["needed"], raw["lo"], raw["hi"], raw.get("recommended"), above, below)
+
+    def __str__(self) -> str:
+        if self.needed is None:
+            return "loss scale: not known"
+        if not self.needed:
+            return "loss scale: none is needed"
+        ends = ["any" if end is None else f"2^{end}" for end in (self.lo, self.hi)]
+        start = "" if self.recommended is None else f"; start at {self.recommended:g}"
+        return f"loss scale: {ends[0]} to {ends[1]} works{start}"
+
+
+@dataclasses.dataclass(frozen=True)
+class ExpectedGradient:
+    """What is expected of the unscaled gradient of a parameter (NaN: not known). `lost`: the
+    share of the non-zero elements that are stored as 0 without a loss scale; `expected_error`:
+    by all roundings of the step, relative to `rms`."""
+
+    parameter: str
+    dtype: str
+    shape: tuple[int, ...]
+    rms: float
+    absmax: float
+    zero: float
+    lost: float
+    expected_error: float
+    raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, raw: dict) -> "ExpectedGradient":
+        likely = raw.get("likely") or {}
+        numbers = {key: _number(likely.get(key)) for key in ("rms", "absmax", "zero")}
+        return cls(raw["parameter"], raw["dtype"], tuple(raw.get("shape") or ()), **numbers,
+                   lost=_number((raw.get("flushed") or {}).get("1")),
+                   expected_error=_number(raw.get("expected_error")), raw=raw)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class TrainingReport(Report):
+    """The report on a training step: forward, loss, backward, optimizer."""
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """The JSON of the step (docs/json.md)."""
+        return self.raw["training"]
+
+    @functools.cached_property
+    def loss_scale(self) -> LossScale:
+        return LossScale.of(self.training["scale"])
+
+    @functools.cached_property
+    def gradients(self) -> Mapping[str, ExpectedGradient]:
+        """By parameter."""
+        return {entry["parameter"]: ExpectedGradient.of(entry)
+                for entry in self.training["gradients"]}
+
+    @property
+    def memory(self) -> dict[str, Any] | None:
+        """The JSON of `memory=True`, else None."""
+        return self.training.get("memory")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -247,7 +482,7 @@ class Gradients:
                    tuple(raw["beginnings"]), raw["loss_scale"], raw)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Confirmation(Report):
     """A report joined with the records of probes.
 
@@ -280,4 +515,4 @@ class Confirmation(Report):
         if status not in STATUSES:
             raise Error(f"the status '{status}' is not {', '.join(STATUSES[:-1])} or "
                         f"{STATUSES[-1]}")
-        return tuple(finding for finding in self.findings if finding.status == status)
+        return Findings(finding for finding in self.findings if finding.status == status)
