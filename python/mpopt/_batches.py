@@ -9,7 +9,7 @@ from mpopt import _arrays
 MOST_ENTRIES = 1024
 
 
-def _is_mapping(value) -> bool:
+def is_mapping(value) -> bool:
     """Containers of other libraries (`BatchEncoding`, PyG's `Data`) are not all `Mapping`s."""
     return isinstance(value, Mapping) or (callable(getattr(value, "keys", None))
                                           and hasattr(value, "__getitem__"))
@@ -26,7 +26,7 @@ def _join(path: str, key) -> str:
 
 
 def _leaves(value, path: str) -> Iterator[tuple[str, object]]:
-    if _is_mapping(value):
+    if is_mapping(value):
         for key in list(value.keys()):
             yield from _leaves(value[key], _join(path, key))
     elif _is_sequence(value):
@@ -44,10 +44,10 @@ def _name_sequence(batch: Sequence, inputs: Sequence[str] | None) -> Iterator[tu
         return
     first, others = batch, ()
     # A longer sequence is one input that is a list.
-    if batch and (_is_mapping(batch[0])
+    if batch and (is_mapping(batch[0])
                   or _is_sequence(batch[0]) and 0 < len(batch[0]) <= len(inputs)):
         first, others = batch[0], batch[1:]
-    if _is_mapping(first):
+    if is_mapping(first):
         yield from _leaves(first, "")
     else:
         for name, member in zip(inputs, first, strict=False):
@@ -60,7 +60,7 @@ def _name_sequence(batch: Sequence, inputs: Sequence[str] | None) -> Iterator[tu
 def name_entries(batch, inputs: Sequence[str] | None) -> Iterator[tuple[str, object]]:
     """The entries of a batch by name. `inputs` are the names of what the model takes, in
     order; None if nobody knows."""
-    if _is_mapping(batch):
+    if is_mapping(batch):
         yield from _leaves(batch, "")
     elif _is_sequence(batch):
         yield from _name_sequence(batch, inputs)

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,10 +16,23 @@ from typing import Any
 from mpopt import _arrays, _files
 
 PathLike = str | os.PathLike
+#: Options whose keyword has another name than `--two-words` -> `two_words`.
+_KEYWORDS = {"input": "inputs", "dim": "dims", "input-shape": "input_shapes",
+             "set": "thresholds", "config": "settings", "train-config": "config",
+             "batch": "batch_size"}
+#: The action in front of an option is the function that was called.
+_ACTION = re.compile(r"--(?:check|instrument|confirm|diff) (?=--)")
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])")
 
 
 class Error(RuntimeError):
     """mpopt rejected the model or an option; the text is one line."""
+
+
+def speak_python(message: str) -> str:
+    """An error of the command line with keywords in place of options."""
+    message = _ACTION.sub("", message)
+    return _OPTION.sub(lambda match: _KEYWORDS.get(match[1], match[1].replace("-", "_")), message)
 
 
 class FileError(Error):
@@ -47,7 +61,7 @@ def run(arguments: Sequence[str], accepted: Sequence[int] = (0,), model: str = "
         prefix = f"{model}: " if model else ""
         lines = [line.removeprefix("mpopt: error: ").removeprefix(prefix)
                  for line in done.stderr.splitlines() if line.startswith("mpopt: error: ")]
-        raise Error("; ".join(lines) or done.stderr.strip()
+        raise Error(speak_python("; ".join(lines)) or done.stderr.strip()
                     or f"mpopt ended with status {done.returncode}")
     return done.stdout
 
@@ -128,14 +142,16 @@ def _shape_option(name: str, value) -> list[str]:
     return ["--input-shape", f"{name}={text}" + (f":{dtype}" if dtype else "")]
 
 
-def judging_options(folder: pathlib.Path, *, precision: str, policy: PathLike | None,
+def judging_options(folder: pathlib.Path, *, precision, policy: PathLike | None,
                     target: PathLike | None, inputs: Mapping | None,
                     assume: tuple[float, float] | None, dims: Mapping[str, int] | None,
                     input_shapes: Mapping | None, method: str | None,
                     select: Sequence[str] | str | None, ignore: Sequence[str] | str | None,
                     thresholds: Mapping[str, float] | None, jobs: int | None) -> list[str]:
     """Options that `check` and `instrument` share. Arrays go through files in `folder`."""
-    options = ["--precision", text("precision", precision), "--fail-on", "never"]
+    from mpopt import _precisions
+
+    options = ["--precision", _precisions.find(precision), "--fail-on", "never"]
     for name, value in (("policy", policy), ("target", target), ("method", method)):
         if value is not None:
             options += [f"--{name}", text(name, value)]
@@ -159,20 +175,9 @@ def judging_options(folder: pathlib.Path, *, precision: str, policy: PathLike | 
     return options
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
 def is_program(model) -> bool:
     """A `torch.export.ExportedProgram`."""
     return hasattr(model, "graph_signature") and hasattr(model, "graph_module")
-
-
-def _name_model(model) -> str:
-    """What reports call a model that is no file: the class of a module."""
-    if hasattr(model, "state_dict") and not is_program(model):
-        return str(getattr(model, "original_name", type(model).__name__))
-    return "model"
 
 
 class ModelFile:
@@ -180,7 +185,7 @@ class ModelFile:
 
     `model`: a path, the bytes or `onnx.ModelProto` of an ONNX model, a
     `torch.export.ExportedProgram`, a `torch.jit.ScriptModule`, or a `torch.nn.Module`,
-    which is exported with `example_inputs` (a tuple), or scripted without. One of which
+    which is exported with `example_inputs` (a batch), or scripted without. One of which
     `torch.export` has no form is traced. `form`: `scripted` if a module is to be a
     TorchScript archive in any case, `exported` if it is to be a program."""
 
@@ -189,7 +194,8 @@ class ModelFile:
         self._is_kept = False
         #: True if the model is a file of the caller.
         self.is_given = isinstance(model, str | os.PathLike)
-        self._name = "" if self.is_given else _name_model(model)
+        #: What reports call a model that is no file; of a module its class.
+        self._name = "model"
 
     def __enter__(self) -> "ModelFile":
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mpopt-"))
@@ -240,51 +246,41 @@ class ModelFile:
     def _save_program(self, program) -> str:
         import torch
 
+        from mpopt import _modules
+
         file = self.folder / "model.pt2"
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 torch.export.save(program, str(file))
         except Exception as error:
-            raise Error(f"the program cannot be saved ({_first_line(error)})") from error
+            raise Error(f"the program cannot be saved ({_modules.reason(error)})") from error
         return str(file)
-
-    def _export(self, module, examples):
-        """The module as a program; nothing if `torch.export` cannot follow it, unless it has
-        to be one."""
-        import torch
-
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return torch.export.export(module, examples)
-        except Exception as error:  # of many classes: what a module may do is open
-            if self._form == "exported":
-                raise Error(f"the module cannot be exported ({_first_line(error)})") from error
-            return None
 
     def _save_module(self, module) -> str:
         import torch
 
+        from mpopt import _modules
+
+        module = _modules.unwrap(module)
+        self._name = str(getattr(module, "original_name", type(module).__name__))
         if not isinstance(module, torch.jit.ScriptModule):
-            examples = self._examples
-            if examples is not None and not isinstance(examples, tuple):
-                examples = (examples,)
-            if examples is None and self._form == "exported":
+            batch = self._examples if self._examples is not None else _modules.example_batch(module)
+            if batch is None and self._form == "exported":
                 raise Error("a module is exported with example_inputs, and there are none")
-            if examples is not None and self._form != "scripted":
-                program = self._export(module, examples)
-                if program is not None:
-                    return self._save_program(program)
-            try:
-                with warnings.catch_warnings():
-                    # That PyTorch prefers other forms does not help the caller.
-                    warnings.simplefilter("ignore", DeprecationWarning)
-                    module = (torch.jit.script(module) if examples is None
-                              else torch.jit.trace(module, examples))
-            except Exception as error:
-                what = "scripted: pass example_inputs" if examples is None else "traced"
-                raise Error(f"the module cannot be {what} ({_first_line(error)})") from error
+            if batch is None:
+                module = _modules.script(module)
+            else:
+                arguments, keywords = _modules.split_batch(module, batch)
+                before = ""
+                if self._form != "scripted":
+                    try:
+                        return self._save_program(_modules.export(module, arguments, keywords))
+                    except Exception as error:  # of many classes: what a module may do is open
+                        before = _modules.reason(error)
+                    if self._form == "exported":
+                        raise Error(f"the module cannot be exported ({before})")
+                module = _modules.trace(module, arguments, keywords, before)
         file = self.folder / "model.pt"
         module.save(str(file))
         return str(file)

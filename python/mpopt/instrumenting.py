@@ -68,7 +68,7 @@ class Instrumented:
 
 
 def instrument(model, output: PathLike | None = None, *, probe: str = "findings", probe_with: str = "op",
-               precision: str = "auto", inputs: Mapping | None = None,
+               precision="auto", inputs: Mapping | None = None,
                assume: tuple[float, float] | None = None, dims: Mapping[str, int] | None = None,
                input_shapes: Mapping | None = None, example_inputs=None,
                method: str | None = None, policy: PathLike | None = None,

@@ -304,9 +304,9 @@ def test_package_refuses_in_one_line(tmp_path):
             (Net(), tmp_path / "p.pt2", {}, "a module is exported with example_inputs"),
             (Free(), tmp_path / "p.pt2", {"example_inputs": (INPUT,)}, "cannot be exported"),
             (exported_programs.export(Net(), (INPUT,)), tmp_path / "p.pt2", {"train": True},
-             "--train is for TorchScript"),
+             "^train is for TorchScript"),
             (exported_programs.export(Net(), (INPUT,)), tmp_path / "p.pt2",
-             {"probe_with": "outputs"}, "--probe-with outputs is for ONNX"),
+             {"probe_with": "outputs"}, "^probe_with outputs is for ONNX"),
             (exported_programs.export(Net(), (INPUT,)), tmp_path / "p.pt2", {"probe": "zzz"},
              "no tensor or op matches")):
         with pytest.raises(mpopt.Error, match=text) as raised:

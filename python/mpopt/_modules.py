@@ -1,0 +1,203 @@
+"""PyTorch modules as programs of `torch.export` and as archives of TorchScript.
+
+The batch that a module is exported with is a tensor, a tuple of what `forward` takes, or a
+mapping of its keywords. Outputs have the names of the mapping or record that `forward`
+returns: `loss`, `logits`."""
+
+import contextlib
+import copy
+import functools
+import inspect
+import warnings
+from collections.abc import Iterator, Mapping
+
+from mpopt import _batches
+from mpopt._command import Error
+
+#: Characters of a reason: those of PyTorch go on with whole tensors and pages of advice.
+_LONGEST = 300
+
+
+def reason(error: Exception) -> str:
+    """The first line of an exception's text, without its end if that is long."""
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+
+
+def unwrap(module):
+    """The module that `torch.compile`, or a wrapper for several devices, has inside."""
+    import torch
+
+    wrappers = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
+    while True:
+        if isinstance(module, wrappers):
+            module = module.module
+        elif hasattr(module, "_orig_mod"):
+            module = module._orig_mod
+        else:
+            return module
+
+
+def _parameters(module) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(module.forward).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def example_batch(module):
+    """A batch by the configuration of a module of transformers; None of any other."""
+    import torch
+
+    config = getattr(module, "config", None)
+    if config is None or not hasattr(module, "main_input_name"):
+        return None
+    size = getattr(config, "image_size", None)
+    if module.main_input_name == "pixel_values" and size is not None:
+        sizes = tuple(size) if isinstance(size, list | tuple) else (size, size)
+        return {"pixel_values": torch.randn(1, getattr(config, "num_channels", 3), *sizes)}
+    try:
+        return getattr(module, "dummy_inputs", None)
+    except Exception:  # of many classes: a model without any says so in its own way
+        return None
+
+
+def split_batch(module, batch) -> tuple[tuple, dict]:
+    """Positional and keyword arguments of `forward`. The cache of a language model is off:
+    no format has a form for it."""
+    if _batches.is_mapping(batch):
+        arguments, keywords = (), dict(batch.items())
+    else:
+        arguments, keywords = batch if isinstance(batch, tuple) else (batch,), {}
+    if getattr(getattr(module, "config", None), "use_cache", None) is not None:
+        names = list(_parameters(module))
+        if "use_cache" in names[len(arguments):]:
+            keywords.setdefault("use_cache", False)
+    return arguments, keywords
+
+
+@contextlib.contextmanager
+def _without_caches(module) -> Iterator[None]:
+    """Modules inside have their caches off, too."""
+    configs = {id(config): config for part in module.modules()
+               if getattr(config := getattr(part, "config", None), "use_cache", False) is True}
+    for config in configs.values():
+        config.use_cache = False
+    try:
+        yield
+    finally:
+        for config in configs.values():
+            config.use_cache = True
+
+
+def _name_leaves(value, path: tuple[str, ...]) -> Iterator[str]:
+    """A name for each leaf of an output, in the order of the tree; empty for one that is only
+    an index."""
+    if isinstance(value, Mapping):
+        for key, member in value.items():
+            yield from _name_leaves(member, (*path, str(key)))
+    elif hasattr(value, "_fields"):
+        for key, member in zip(value._fields, value, strict=True):
+            yield from _name_leaves(member, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, member in enumerate(value):
+            yield from _name_leaves(member, (*path, str(index)) if path else ())
+    elif value is not None:
+        yield "_".join(path)
+
+
+def name_outputs(program) -> None:
+    """Renames the nodes that compute outputs to the names that `forward` gives them."""
+    from torch.utils import _pytree
+
+    spec = program.call_spec.out_spec
+    names = list(_name_leaves(_pytree.tree_unflatten(list(range(spec.num_leaves)), spec), ()))
+    signature = program.graph_signature
+    nodes = {node.name: node for node in program.graph.nodes}
+    taken = set()
+    for name, output in zip(names, list(signature.user_outputs), strict=False):
+        node = nodes.get(output) if isinstance(output, str) else None
+        if not name or node is None or node.op == "placeholder" or output in taken:
+            continue
+        node._rename(name)
+        # A module's path would be part of the name.
+        node.meta.pop("nn_module_stack", None)
+        signature.replace_all_uses(output, node.name)
+        taken.add(output)
+
+
+def export(module, arguments: tuple, keywords: dict):
+    """The module as a program. Exceptions are those of `torch.export`."""
+    import torch
+
+    with warnings.catch_warnings(), _without_caches(module):
+        warnings.simplefilter("ignore")
+        program = torch.export.export(module, arguments, keywords)
+        name_outputs(program)
+        return program
+
+
+def script(module):
+    """The module as an archive, without a batch."""
+    import torch
+
+    try:
+        with warnings.catch_warnings():
+            # That PyTorch prefers other forms does not help the caller.
+            warnings.simplefilter("ignore")
+            return torch.jit.script(module)
+    except Exception as error:  # of many classes
+        raise Error(f"the module cannot be scripted: pass example_inputs ({reason(error)})") from error
+
+
+def with_forward(module, forward):
+    """A module that shares parameters, modules and names with `module`, and runs `forward`, a
+    function of itself and the arguments."""
+    kind = type(module)
+    made = copy.copy(module)
+    made.__class__ = type(kind.__name__, (kind,), {"forward": forward, "__module__": kind.__module__})
+    return made
+
+
+def _bind_settings(module, keywords: dict):
+    """The module with what is no tensor settled, which a trace does not take."""
+    import torch
+
+    settings = {key: value for key, value in keywords.items()
+                if not isinstance(value, torch.Tensor | tuple | list | dict)}
+    if not settings:
+        return module, keywords
+    plain = type(module).forward
+
+    @functools.wraps(plain)
+    def forward(self, *arguments, **others):
+        return plain(self, *arguments, **settings, **others)
+
+    parameters = inspect.signature(plain).parameters
+    forward.__signature__ = inspect.Signature(
+        [each for name, each in parameters.items() if name not in settings])
+    tensors = {key: value for key, value in keywords.items() if key not in settings}
+    return with_forward(module, forward), tensors
+
+
+def trace(module, arguments: tuple, keywords: dict, before: str = ""):
+    """The module as an archive of what a batch does. `before`: why it is not exported."""
+    import torch
+
+    names = list(_parameters(module))
+    if hasattr(getattr(module, "config", None), "return_dict"):
+        # An output that is a record has no form in TorchScript.
+        keywords = {**keywords, "return_dict": False}
+    if keywords:
+        arguments, keywords = (), {**dict(zip(names, arguments, strict=False)), **keywords}
+        module, keywords = _bind_settings(module, keywords)
+    given = {"example_kwarg_inputs": keywords} if keywords else {"example_inputs": arguments}
+    try:
+        with warnings.catch_warnings(), _without_caches(module):
+            warnings.simplefilter("ignore")
+            return torch.jit.trace(module, check_trace=False, **given)
+    except Exception as error:  # of many classes
+        text = f"the module cannot be traced ({reason(error)})"
+        if before:
+            text = f"the module cannot be exported ({before}) or traced ({reason(error)})"
+        raise Error(text) from error

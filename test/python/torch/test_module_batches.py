@@ -1,0 +1,153 @@
+"""mpopt.check of modules with batches of every kind, and those of transformers as they are."""
+
+import warnings
+
+import pytest
+
+import mpopt
+
+torch = pytest.importorskip("torch")
+
+
+class Two(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 3)
+
+    def forward(self, a, b, scale=1.0):
+        made = self.layer(a) + b
+        return {"total": made * scale, "parts": (made, a)}
+
+
+A, B = torch.randn(2, 4), torch.randn(2, 3)
+
+
+@pytest.mark.parametrize("batch", [
+    (A, B), {"a": A, "b": B}, {"b": B, "a": A, "scale": 2.0}], ids=["tuple", "mapping", "setting"])
+def test_batches(batch):
+    report = mpopt.check(Two(), batch, precision="fp16")
+    assert {entry.input for entry in report.assumptions} == {"a", "b"}
+    assert report.path == "Two" and report.format == "exported-program"
+    assert "total" in report.outputs
+
+
+def test_a_tensor_is_a_batch():
+    report = mpopt.check(torch.nn.Linear(4, 3), A, precision="fp16")
+    assert report.known and report.path == "Linear"
+
+
+def test_wrappers_are_taken_off():
+    plain = torch.nn.Linear(4, 3)
+    for wrapped in (torch.compile(plain), torch.nn.DataParallel(plain)):
+        report = mpopt.check(wrapped, A, precision="fp16")
+        assert (report.path, report.format) == ("Linear", "exported-program")
+
+
+class Branches(torch.nn.Module):
+    """One that `torch.export` does not follow, and `torch.jit.trace` does with a warning."""
+
+    def forward(self, x, flag=True):
+        return x * 2 if flag and x.sum() > 0 else x
+
+
+def test_what_is_not_exported_is_traced_without_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for batch in (A.abs(), {"x": A.abs(), "flag": True}):
+            assert mpopt.check(Branches(), batch).format == "torchscript"
+
+
+class Neither(torch.nn.Module):
+    def forward(self, x):
+        return object() if x.sum() > 0 else x
+
+
+def test_the_error_says_why_there_is_no_program():
+    with pytest.raises(mpopt.Error) as caught:
+        mpopt.check(Neither(), A.abs())
+    text = str(caught.value)
+    assert "cannot be exported (Could not guard on data-dependent" in text
+    assert "or traced (" in text and "\n" not in text and len(text) < 800
+
+
+@pytest.mark.parametrize("spelling, precision", [
+    (torch.float16, "fp16"), ("half", "fp16"), ("16-true", "fp16"), ("float16", "fp16"),
+    (torch.bfloat16, "bf16"), ("bf16-true", "bf16"), ("bfloat16", "bf16"), ("BF16", "bf16"),
+    ("16-mixed", "autocast-fp16"), ("bf16-mixed", "autocast-bf16"), (16, "autocast-fp16"),
+    (torch.autocast("cpu", torch.bfloat16), "autocast-bf16"),
+    ("no", "as-is"), ("32-true", "as-is"), (torch.float32, "as-is"), ("as_is", "as-is")], ids=str)
+def test_precisions_of_frameworks(spelling, precision):
+    assert mpopt.check(torch.nn.ReLU(), A, precision=spelling).precision == precision
+
+
+@pytest.mark.parametrize("wrong", ["fp8", torch.int8, None, "bogus"])
+def test_other_precisions_are_refused(wrong):
+    with pytest.raises(mpopt.Error, match=r"precision: .* is none of auto, as-is, fp16"):
+        mpopt.check(torch.nn.ReLU(), A, precision=wrong)
+
+
+def test_errors_name_keywords():
+    with pytest.raises(mpopt.Error, match="^inputs: the model has no input 'nothing'"):
+        mpopt.check(torch.nn.ReLU(), A, inputs={"nothing": (0, 1)})
+    with pytest.raises(mpopt.Error, match="^thresholds: "):
+        mpopt.check(torch.nn.ReLU(), A, thresholds={"nothing": 1})
+
+
+# -- transformers ---------------------------------------------------------------------------
+
+def _make(name):
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    if name == "gpt2":
+        return transformers.GPT2LMHeadModel(transformers.GPT2Config(
+            n_layer=1, n_embd=16, n_head=2, vocab_size=50, n_positions=32, bos_token_id=1,
+            eos_token_id=1)).eval()
+    if name == "llama":
+        return transformers.LlamaForCausalLM(transformers.LlamaConfig(
+            num_hidden_layers=1, hidden_size=16, intermediate_size=32, num_attention_heads=2,
+            num_key_value_heads=1, vocab_size=50)).eval()
+    if name == "t5":
+        return transformers.T5ForConditionalGeneration(transformers.T5Config(
+            num_layers=1, d_model=16, d_kv=8, d_ff=32, num_heads=2, vocab_size=50,
+            decoder_start_token_id=0)).eval()
+    return transformers.ViTForImageClassification(transformers.ViTConfig(
+        num_hidden_layers=1, hidden_size=16, intermediate_size=32, num_attention_heads=2,
+        image_size=16, patch_size=8)).eval()
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "t5", "vit"])
+def test_models_of_transformers_need_no_batch(name):
+    module = _make(name)
+    report = mpopt.check(module, precision="autocast-fp16")
+    assert report.format == "exported-program" and report.outputs["logits"].verdict == "fine"
+    cache = getattr(module.config, "use_cache", None)
+    assert cache in (None, True)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "t5"])
+def test_outputs_have_the_names_of_the_record(name):
+    ids = torch.randint(0, 50, (2, 8))
+    report = mpopt.check(_make(name), {"input_ids": ids, "labels": ids}, precision="bf16")
+    assert list(report.outputs)[:2] == ["loss", "logits"]
+    assert {entry.input for entry in report.assumptions} == {"input_ids", "labels"}
+
+
+def test_a_model_inside_a_module_has_its_cache_off():
+    class Wrapper(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = _make("gpt2")
+
+        def forward(self, ids):
+            return self.inner(input_ids=ids)
+
+    module = Wrapper()
+    assert "logits" in mpopt.check(module, torch.randint(0, 50, (2, 8))).outputs
+    assert module.inner.config.use_cache
+
+
+def test_instrument_traces_a_model_of_transformers(tmp_path):
+    ids = torch.randint(0, 50, (2, 8))
+    probed = mpopt.instrument(_make("gpt2"), tmp_path / "p.pt", precision="autocast-fp16",
+                              example_inputs={"input_ids": ids, "labels": ids}, train=True)
+    assert probed.probes
