@@ -16,6 +16,7 @@ example inputs. PyTorch and ONNX Runtime are only imported by what needs them.
 """
 
 from mpopt._command import Error, Normal
+from mpopt._training_options import Batch
 from mpopt._version import __version__
 from mpopt.checking import check, explain, list_rules
 from mpopt.confirming import confirm
@@ -43,12 +44,13 @@ from mpopt.report import (
     TrainingReport,
 )
 from mpopt.sessions import op_library, probe_session
+from mpopt.training import check_training
 
 __all__ = [
-    "Assumption", "Cause", "Confirmation", "DataEntry", "DataFinding", "DataReport", "Error",
+    "Assumption", "Batch", "Cause", "Confirmation", "DataEntry", "DataFinding", "DataReport", "Error",
     "ExpectedGradient", "Finding", "Findings", "FindingsError", "Fix", "Gradient", "Gradients",
     "Instrumented", "Interval", "Location", "LossScale", "Normal", "Observed", "Op", "Output",
-    "Probe", "Report", "TrainingReport", "__version__", "check", "check_data", "confirm", "explain",
+    "Probe", "Report", "TrainingReport", "__version__", "check", "check_data", "check_training", "confirm", "explain",
     "instrument", "list_rules", "op_library", "probe_session", "strip", "to_float16",
 ]
 

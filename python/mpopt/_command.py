@@ -29,10 +29,18 @@ class Error(RuntimeError):
     """mpopt rejected the model or an option; the text is one line."""
 
 
+def keyword_of(option: str) -> str:
+    return _KEYWORDS.get(option, option.replace("-", "_"))
+
+
 def speak_python(message: str) -> str:
     """An error of the command line with keywords in place of options."""
     message = _ACTION.sub("", message)
-    return _OPTION.sub(lambda match: _KEYWORDS.get(match[1], match[1].replace("-", "_")), message)
+    return _OPTION.sub(lambda match: keyword_of(match[1]), message)
+
+
+#: The precision of a training that a configuration describes.
+DECIDED_BY_CONFIG = object()
 
 
 class FileError(Error):
@@ -151,7 +159,9 @@ def judging_options(folder: pathlib.Path, *, precision, policy: PathLike | None,
     """Options that `check` and `instrument` share. Arrays go through files in `folder`."""
     from mpopt import _precisions
 
-    options = ["--precision", _precisions.find(precision), "--fail-on", "never"]
+    options = ["--fail-on", "never"]
+    if precision is not DECIDED_BY_CONFIG:
+        options += ["--precision", _precisions.find(precision)]
     for name, value in (("policy", policy), ("target", target), ("method", method)):
         if value is not None:
             options += [f"--{name}", text(name, value)]
@@ -196,6 +206,8 @@ class ModelFile:
         self.is_given = isinstance(model, str | os.PathLike)
         #: What reports call a model that is no file; of a module its class.
         self._name = "model"
+        #: The names of the outputs of a module that was exported.
+        self.outputs: tuple[str, ...] = ()
 
     def __enter__(self) -> "ModelFile":
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mpopt-"))
@@ -275,7 +287,9 @@ class ModelFile:
                 before = ""
                 if self._form != "scripted":
                     try:
-                        return self._save_program(_modules.export(module, arguments, keywords))
+                        program = _modules.export(module, arguments, keywords)
+                        self.outputs = tuple(program.graph_signature.user_outputs)
+                        return self._save_program(program)
                     except Exception as error:  # of many classes: what a module may do is open
                         before = _modules.reason(error)
                     if self._form == "exported":

@@ -38,7 +38,7 @@ def unwrap(module):
             return module
 
 
-def _parameters(module) -> Mapping[str, inspect.Parameter]:
+def parameters_of(module) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(module.forward).parameters
     except (TypeError, ValueError):
@@ -70,10 +70,29 @@ def split_batch(module, batch) -> tuple[tuple, dict]:
     else:
         arguments, keywords = batch if isinstance(batch, tuple) else (batch,), {}
     if getattr(getattr(module, "config", None), "use_cache", None) is not None:
-        names = list(_parameters(module))
+        names = list(parameters_of(module))
         if "use_cache" in names[len(arguments):]:
             keywords.setdefault("use_cache", False)
-    return arguments, keywords
+    return _separate((arguments, keywords))
+
+
+def _separate(tree):
+    """A tensor that is given twice, as input and as labels, is two: for `torch.export` one tensor
+    is one input, and the other one would be without a use."""
+    import torch
+    from torch.utils import _pytree
+
+    seen = set()
+
+    def separate(value):
+        if not isinstance(value, torch.Tensor):
+            return value
+        if id(value) in seen:
+            return value.detach().clone()
+        seen.add(id(value))
+        return value
+
+    return _pytree.tree_map(separate, tree)
 
 
 @contextlib.contextmanager
@@ -184,7 +203,7 @@ def trace(module, arguments: tuple, keywords: dict, before: str = ""):
     """The module as an archive of what a batch does. `before`: why it is not exported."""
     import torch
 
-    names = list(_parameters(module))
+    names = list(parameters_of(module))
     if hasattr(getattr(module, "config", None), "return_dict"):
         # An output that is a record has no form in TorchScript.
         keywords = {**keywords, "return_dict": False}
