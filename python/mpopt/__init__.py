@@ -22,6 +22,7 @@ from mpopt.checking import check, explain, list_rules
 from mpopt.confirming import confirm
 from mpopt.converting import to_float16
 from mpopt.data import DataEntry, DataFinding, DataReport, check_data
+from mpopt.differing import Diff, diff
 from mpopt.instrumenting import Instrumented, Probe, instrument, strip
 from mpopt.report import (
     Assumption,
@@ -44,14 +45,15 @@ from mpopt.report import (
     TrainingReport,
 )
 from mpopt.sessions import op_library, probe_session
+from mpopt.summaries import Summary, summary
 from mpopt.training import check_training
 
 __all__ = [
-    "Assumption", "Batch", "Cause", "Confirmation", "DataEntry", "DataFinding", "DataReport", "Error",
+    "Assumption", "Batch", "Cause", "Confirmation", "DataEntry", "DataFinding", "DataReport", "Diff", "Error",
     "ExpectedGradient", "Finding", "Findings", "FindingsError", "Fix", "Gradient", "Gradients",
     "Instrumented", "Interval", "Location", "LossScale", "Normal", "Observed", "Op", "Output",
-    "Probe", "Report", "TrainingReport", "__version__", "check", "check_data", "check_training", "confirm", "explain",
-    "instrument", "list_rules", "op_library", "probe_session", "strip", "to_float16",
+    "Probe", "Report", "Summary", "TrainingReport", "__version__", "check", "check_data", "check_training", "confirm", "diff", "explain",
+    "instrument", "list_rules", "op_library", "probe_session", "strip", "summary", "to_float16",
 ]
 
 from mpopt import _torch_hook
@@ -60,9 +62,9 @@ _torch_hook.install()
 
 
 def __getattr__(name: str):
-    # It needs PyTorch, which a program that only judges files does without.
-    if name == "monitor":
+    # The monitor needs PyTorch, which a program that only judges files does without.
+    if name in ("lint", "monitor", "view"):
         import importlib
 
-        return importlib.import_module("mpopt.monitor")
+        return importlib.import_module(f"mpopt.{name}")
     raise AttributeError(f"module 'mpopt' has no attribute '{name}'")

@@ -190,6 +190,13 @@ def is_program(model) -> bool:
     return hasattr(model, "graph_signature") and hasattr(model, "graph_module")
 
 
+@dataclasses.dataclass(frozen=True)
+class Document:
+    """The JSON of a report, in place of a model."""
+
+    text: str
+
+
 class ModelFile:
     """A model as a file, for as long as the `with` block lasts, or if it is kept, the object.
 
@@ -243,6 +250,10 @@ class ModelFile:
         model = self._model
         if isinstance(model, str | os.PathLike):
             return os.fspath(model)
+        if isinstance(model, Document):
+            file = self.folder / "report.json"
+            file.write_text(model.text, encoding="utf-8")
+            return str(file)
         if hasattr(model, "SerializeToString"):
             model = model.SerializeToString()
         if isinstance(model, bytes):

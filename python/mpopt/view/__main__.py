@@ -17,7 +17,7 @@ def _make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _serve(shown: sources.Sources, port: int) -> None:
+def serve(shown: sources.Sources, port: int) -> None:
     try:
         from mpopt.view import server
     except ImportError as error:
@@ -34,7 +34,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.output:
         sources.write(shown, "-o", options.output)
     else:
-        _serve(shown, options.port)
+        serve(shown, options.port)
 
 
 def main(arguments: list[str] | None = None) -> int:
