@@ -26,6 +26,21 @@ def label_batch(module):
     return {**batch, "labels": labels}
 
 
+def without_targets(module, batch: tuple, loss) -> tuple:
+    """What `forward` takes of `(input, target)`. The terms of a loss describe targets by name;
+    without a loss a target has no use, which is an error."""
+    parameters = _modules.parameters_of(_modules.unwrap(module)).values()
+    positional = [each for each in parameters
+                  if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    if not positional or any(each.kind is each.VAR_POSITIONAL for each in parameters) or len(
+            batch) <= len(positional):
+        return batch
+    if loss is None:
+        raise Error(f"loss: the batch has {len(batch)} members, forward takes {len(positional)}: "
+                    "say how the others are used, as loss=torch.nn.CrossEntropyLoss()")
+    return batch[:len(positional)]
+
+
 def _name_arguments(module, arguments: tuple) -> dict:
     names = list(_modules.parameters_of(module))
     if len(names) < len(arguments) or any(

@@ -75,4 +75,8 @@ def _prepare(model, batch, loss):
         return *_losses.join(model, loss, batch), None
     if loss is not None and not isinstance(loss, str | Sequence):
         raise _command.Error(f"loss: a callable or a text, not {type(loss).__name__}")
+    if isinstance(batch, list | tuple) and hasattr(model, "forward"):
+        from mpopt import _losses
+
+        batch = _losses.without_targets(model, tuple(batch), loss)
     return model, batch, loss

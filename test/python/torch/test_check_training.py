@@ -61,6 +61,11 @@ def test_terms_of_the_command_line():
     assert report.memory is None
 
 
+def test_a_term_describes_the_target_that_the_batch_has():
+    report = mpopt.check_training(Net(), (X, Y), loss="cross-entropy", precision="fp16")
+    assert report.training["loss"] == ["cross-entropy:b/linear_1,target"]
+
+
 def test_memory_and_files(tmp_path):
     report = mpopt.check_training(Net(), (X, Y), loss=step, memory=True, batch_size=2,
                                   optimizer="adamw:lr=1e-3", dump_gradients=tmp_path / "g.json")
@@ -144,6 +149,7 @@ def test_configurations(tmp_path):
     ({"config": 3}, "config: a path, a mapping or TrainingArguments, not int"),
     ({"config": "training_args.bin"}, "config: 'training_args.bin' is a pickle"),
     ({"config": {"optimizer": {"name": 3}, "schema": "mpopt-train-config/1"}}, ""),
+    ({"loss": None}, "loss: the batch has 2 members, forward takes 1: "),
     ({"loss": 3}, "loss: "), ({"loss": torch.nn.MSELoss(), "batch": X}, "loss: with a loss of"),
     ({"loss": step, "batch": None}, "loss: a callable needs a batch"),
     ({"loss": "mse:nothing,y"}, "")], ids=str)
