@@ -303,8 +303,8 @@ class ModelFile:
                         return self._save_program(program)
                     except Exception as error:  # of many classes: what a module may do is open
                         before = _modules.reason(error)
-                    if self._form == "exported":
-                        raise Error(f"the module cannot be exported ({before})")
+                        if self._form == "exported":
+                            raise Error(f"the module cannot be exported ({before})") from error
                 module = _modules.trace(module, arguments, keywords, before)
         file = self.folder / "model.pt"
         module.save(str(file))

@@ -6,17 +6,13 @@ import types
 import warnings
 from collections.abc import Mapping
 
-from mpopt import _input_files, _torch_ops
+from mpopt import _input_files, _modules, _torch_ops
 from mpopt._command import Error, PathLike, argument
 from mpopt.recorder import Recorder, ledger_hash
 
 # NumPy has neither, and FP32 holds their values.
 _KINDS = {"float32": "float", "float64": "double", "bfloat16": "float", "float8_e4m3fn": "float",
           "float8_e5m2": "float"}
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def load(file: PathLike):
@@ -33,7 +29,7 @@ def load(file: PathLike):
     except Error:
         raise
     except Exception as error:  # of many classes
-        raise Error(f"'{file}' cannot be loaded ({_first_line(error)})") from error
+        raise Error(f"'{file}' cannot be loaded ({_modules.reason(error)})") from error
 
 
 class ProgramSession:
@@ -114,7 +110,7 @@ class ProgramSession:
             with torch.no_grad():
                 return self._module(*arguments, **keywords)
         except Exception as error:  # of many classes
-            raise Error(f"the program does not run ({_first_line(error)})") from error
+            raise Error(f"the program does not run ({_modules.reason(error)})") from error
 
 
 def is_program_file(model: pathlib.Path) -> bool:
