@@ -15,8 +15,6 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 
-#include <cmath>
-
 using namespace mpopt;
 using llvm::Error;
 using llvm::Expected;
@@ -79,11 +77,7 @@ void Run::judge(size_t index, Progress &progress) {
   failing |= llvm::any_of(report->findings, [&](const Finding &finding) {
     return isFailing(finding, options.failOn);
   });
-  failing |= options.requireVerdict &&
-             (report->effects.empty() ||
-              llvm::any_of(report->effects, [](const EffectReport &effect) {
-                return std::isnan(effect.error);
-              }));
+  failing |= options.requireVerdict && !report->isVerdictKnown();
   reports.push_back(std::move(*report));
 }
 

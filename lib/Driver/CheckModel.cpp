@@ -119,6 +119,7 @@ static void fillReport(const Options &options, const ImportResult &imported,
   listFindings(std::move(result.findings),
                all ? Certainty::Possible : options.minCertainty, report);
   report.effects = std::move(result.effects);
+  report.decisions = std::move(result.decisions);
   report.effectWarning = getThreshold(module, kEffectWarning);
   report.proved = result.proved;
   report.tensors = result.tensors;

@@ -184,18 +184,23 @@ void ModuleCheck::takeFindings() {
   analyses.invalidate(kept);
 }
 
-/// The rule that reports what all roundings do together.
-static const RuleInfo *findEffectRule(ArrayRef<const RuleInfo *> rules) {
-  auto found =
-      llvm::find_if(rules, [](const RuleInfo *rule) { return rule->byEffect; });
+/// The rule of that name if it is selected.
+static const RuleInfo *findNamed(ArrayRef<const RuleInfo *> rules,
+                                 StringRef name) {
+  auto found = llvm::find_if(rules, [&](const RuleInfo *rule) {
+    return StringRef(rule->name) == name;
+  });
   return found == rules.end() ? nullptr : *found;
 }
 
 void ModuleCheck::judgeByEffect() {
   effects.emplace(module, analyses, entries);
   mpopt::judgeByEffect(module, *effects, entries);
-  if (const RuleInfo *rule = findEffectRule(selected))
+  if (const RuleInfo *rule = findNamed(selected, kOutputError))
     reportOutputErrors(module, *effects, ranges(), *rule, entries);
+  if (const RuleInfo *rule = findNamed(selected, kChangedDecisions))
+    reportChangedDecisions(module, *effects, *rule, entries);
+  result.decisions = describeDecisions(module, *effects);
   result.effects = describeEffects(module, *effects, entries);
 }
 
@@ -229,10 +234,11 @@ void ModuleCheck::findKeepList() {
     return Verdict{std::move(found), std::move(its)};
   };
   Verdict verdict{std::move(entries), std::move(effects)};
-  KeepList list = mpopt::findKeepList(
-      module, verdict,
-      {ranges(), options.minCertainty, findEffectRule(selected) != nullptr},
-      judge);
+  KeepList list =
+      mpopt::findKeepList(module, verdict,
+                          {ranges(), options.minCertainty,
+                           findNamed(selected, kOutputError) != nullptr},
+                          judge);
   entries = std::move(verdict.entries);
   effects = std::move(verdict.effects);
   result.keep = describePlan(module, list.plan, entries);

@@ -11,6 +11,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/ChangedDecisions.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
@@ -40,39 +41,64 @@ static bool storesNarrowly(ModuleOp module) {
       .wasInterrupted();
 }
 
-static std::vector<OutputEffect> findOutputs(ModuleOp module) {
-  std::vector<OutputEffect> outputs;
+void OutputEffects::findOutputs(ModuleOp module) {
   Operation *terminator = findReturn(module);
   if (!terminator)
-    return outputs;
+    return;
   auto function = cast<FunctionOpInterface>(terminator->getParentOp());
   for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
+    auto given = function.getResultAttrOfType<StringAttr>(index, "mp.name");
+    std::string name = given ? given.str() : getTensorName(value);
+    if (isa<IntegerType>(getElementType(value)))
+      decisions.push_back({value, name, std::nullopt, {}});
     if (!isa<FloatType>(getElementType(value)))
       continue;
     OutputEffect &output = outputs.emplace_back();
     output.value = value;
-    auto name = function.getResultAttrOfType<StringAttr>(index, "mp.name");
-    output.name = name ? name.str() : getTensorName(value);
+    output.name = std::move(name);
   }
-  return outputs;
+  if (!ChangedDecisions::hasChoices(*terminator->getBlock()))
+    decisions.clear();
+}
+
+void OutputEffects::setShares(const ChangedDecisions &changed) {
+  for (OutputDecision &output : decisions) {
+    output.unknown = changed.unknownBehind(output.value);
+    if (!output.unknown)
+      output.share = changed.shareOf(output.value);
+  }
+  llvm::erase_if(decisions, [](const OutputDecision &output) {
+    return !output.unknown && *output.share == 0;
+  });
 }
 
 OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
                              ArrayRef<FindingList::Entry> findings) {
   if (!storesNarrowly(module))
     return;
-  outputs = findOutputs(module);
-  if (outputs.empty())
+  findOutputs(module);
+  if (outputs.empty() && decisions.empty())
     return;
   const auto &ranges = analyses.getAnalysis<RangeAnalysis>();
+  Block &body = *findReturn(module)->getBlock();
+  if (outputs.empty()) {
+    ErrorMoments moments(ranges);
+    moments.run(body);
+    ChangedDecisions changed(ranges, moments);
+    changed.run(body);
+    setShares(changed);
+    return;
+  }
   NonFinite nonFinite(
       ranges, findOrigins(analyses.getAnalysis<OverflowSites>(), findings));
-  nonFinite.run(*findReturn(module)->getBlock());
+  nonFinite.run(body);
   addReached(nonFinite);
   if (sizesMatter(module, ranges.context().shapes()) &&
       assumeSizes(module, ranges, findings))
     return;
-  OutputErrors(module, ranges, nonFinite, outputs).judge(outputs);
+  OutputErrors errors(module, ranges, nonFinite, outputs);
+  errors.judge(outputs);
+  setShares(errors.getDecisions());
   assumeSizes(module, ranges, findings);
   for (const OutputEffect &output : outputs)
     for (const auto &[value, square] : output.squares)
@@ -111,6 +137,9 @@ bool OutputEffects::assumeSizes(ModuleOp module, const RangeAnalysis &ranges,
   auto back = [&](Value value) {
     return sized->change.originals.lookup(value);
   };
+  for (OutputDecision &decision : its.decisions)
+    decision.value = back(decision.value);
+  decisions = std::move(its.decisions);
   for (auto [output, known] : llvm::zip_equal(outputs, its.outputs)) {
     if (!isUnknown(output) || isUnknown(known))
       continue;

@@ -44,6 +44,7 @@ public:
 
   /// Sets errors, or why they are not known.
   void judge(llvm::MutableArrayRef<OutputEffect> outputs);
+  const ChangedDecisions &getDecisions() const { return decisions; }
 
 private:
   /// A tensor whose elements are not those of FP32.

@@ -197,6 +197,53 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
     llvm::append_range(entries, takeFindings(module, list));
 }
 
+//===----------------------------------------------------------------------===//
+// Decisions
+//===----------------------------------------------------------------------===//
+
+static Severity severityOfChange(double share, ModuleOp module) {
+  return share >= getThreshold(module, kDecisionError)     ? Severity::Error
+         : share >= getThreshold(module, kDecisionWarning) ? Severity::Warning
+                                                           : Severity::Note;
+}
+
+static StringRef nameElements(Value output) {
+  return getElementType(output).isInteger(1) ? "truth values" : "integers";
+}
+
+void mpopt::reportChangedDecisions(ModuleOp module,
+                                   const OutputEffects &effects,
+                                   const RuleInfo &rule,
+                                   std::vector<FindingList::Entry> &entries) {
+  FindingList list(module);
+  for (const OutputDecision &output : effects.decisions) {
+    Operation *op = output.value.getDefiningOp();
+    Severity severity = severityOfChange(output.share.value_or(0), module);
+    if (!op || severity == Severity::Note)
+      continue;
+    FindingBuilder finding(list, rule, op, output.value, Certainty::Likely);
+    finding.severity(severity);
+    finding.message(
+        formatNumber(withTwoDigits(*output.share * 100)) + " % of the " +
+        nameElements(output.value).str() +
+        " are expected to change, by rounding of the floats that decide them");
+  }
+  if (!list.entries.empty())
+    llvm::append_range(entries, takeFindings(module, list));
+}
+
+std::vector<DecisionReport>
+mpopt::describeDecisions(ModuleOp module, const OutputEffects &effects) {
+  std::vector<DecisionReport> reports;
+  for (const OutputDecision &output : effects.decisions)
+    reports.push_back(
+        {output.name, nameElements(output.value).str(),
+         output.share.value_or(NAN),
+         output.unknown ? getTensorName(output.unknown) : std::string(),
+         int(severityOfChange(output.share.value_or(0), module))});
+  return reports;
+}
+
 std::vector<EffectReport>
 mpopt::describeEffects(ModuleOp module, const OutputEffects &effects,
                        ArrayRef<FindingList::Entry> entries) {

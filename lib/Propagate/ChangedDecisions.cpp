@@ -14,6 +14,7 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Normal.h"
 #include "mpopt/Numerics/StorageError.h"
 #include "mpopt/Numerics/Unary.h"
@@ -158,7 +159,8 @@ static std::optional<double> noiseOf(Value value, int64_t fromLast,
 /// The share of the choices of `chosen` elements along an axis that change.
 std::optional<double> ChangedDecisions::shareOfExtreme(Value value,
                                                        int64_t axis,
-                                                       double chosen) const {
+                                                       double chosen,
+                                                       bool inOrder) const {
   MaybeShape shape = getShape(value);
   std::optional<int64_t> at =
       shape ? normalizeAxis(axis, shape->size()) : std::nullopt;
@@ -172,14 +174,18 @@ std::optional<double> ChangedDecisions::shareOfExtreme(Value value,
   if (!noise)
     return std::nullopt;
   double ahead = meanAhead(*noise);
-  // The best, or the last of the chosen ones and the first that is not chosen;
-  // of all in order each has two neighbours, at a density of
-  // count times the integral of phi^2.
-  double changed =
-      chosen >= count ? count / std::sqrt(std::numbers::pi) * ahead
-      : chosen > 1 ? count * normalDensity(normalQuantile(1 - chosen / count)) *
-                         ahead / chosen
-                   : densityOfTopGap(count) * ahead;
+  // The best, or the last of the chosen ones and the first that is not chosen.
+  // In order each has two neighbours, at a density of count times the mean of
+  // phi over the share of the chosen: from z on the integral of phi^2 is
+  // P(normal > sqrt(2) z) / (2 sqrt(pi)).
+  double share = std::min(1.0, chosen / count);
+  double edge = share < 1 ? normalQuantile(1 - share) : -kInfinity;
+  double changed = share == 1 || (inOrder && chosen > 1)
+                       ? count / std::sqrt(std::numbers::pi) *
+                             normalShareBelow(-std::numbers::sqrt2 * edge) /
+                             share * ahead
+                   : chosen > 1 ? count * normalDensity(edge) * ahead / chosen
+                                : densityOfTopGap(count) * ahead;
   return std::min(-std::expm1(-changed), 1 - 1 / count);
 }
 
@@ -199,7 +205,15 @@ std::optional<double> ChangedDecisions::shareOfComparison(Operation *op) const {
     bool overflows =
         isPastEdge(operand, true, ranges) || isPastEdge(operand, false, ranges);
     TensorMoments own = moments.of(operand);
-    error += overflows ? squareOfRounding(operand) * own.square : own.error;
+    double rounding = squareOfRounding(operand);
+    // Near the number that they are compared with roundings are as large as it.
+    Value other = op->getOperand(operand == op->getOperand(0));
+    if (std::optional<double> edge = getSplatConstant(other);
+        edge && !overflows)
+      error += std::max(0.0, own.error - rounding * own.square) +
+               rounding * std::min(*edge * *edge, own.square);
+    else
+      error += overflows ? rounding * own.square : own.error;
   }
   if (error == 0)
     return 0;
@@ -394,6 +408,37 @@ static Value findSource(Operation *op, const ErrorMoments &moments) {
   return found == op->operand_end() ? Value() : *found;
 }
 
+/// The number of indices along the axis that an op chooses, and the axis;
+/// nothing for ops that choose along none.
+static std::optional<std::pair<double, int64_t>> chosenAlong(Operation *op,
+                                                             Value result) {
+  auto axis = op->getAttrOfType<IntegerAttr>("axis");
+  if (!axis)
+    return std::nullopt;
+  MaybeShape shape = getShape(op->getOperand(0)), its = getShape(result);
+  int64_t rank = shape ? int64_t(shape->size()) : 0;
+  auto at = normalizeAxis(axis.getInt(), rank);
+  // A result without the axis, or with one element there, has one choice.
+  double chosen = 1;
+  if (at && its && int64_t(its->size()) == rank)
+    chosen = double(std::max<int64_t>((*its)[*at], 1));
+  return std::pair(chosen, axis.getInt());
+}
+
+double ChangedDecisions::shareOf(Value value) const {
+  double share = shares.lookup(value);
+  Value made = peel(value);
+  Operation *op = made.getDefiningOp();
+  if (!op || !decidesBy(op, made) || !moments.isKnown(op->getOperand(0)))
+    return share;
+  auto chosen = chosenAlong(op, made);
+  return chosen ? std::max(share, shareOfExtreme(op->getOperand(0),
+                                                 chosen->second, chosen->first,
+                                                 /*inOrder=*/true)
+                                      .value_or(0))
+                : share;
+}
+
 std::optional<double> ChangedDecisions::shareChanged(Operation *op,
                                                      Value result) {
   Value value = op->getOperand(0);
@@ -402,16 +447,10 @@ std::optional<double> ChangedDecisions::shareChanged(Operation *op,
     return getElementType(result).isInteger(1) ? 0 : shareOfWhole(value);
   if (isa<mp::IsNanOp, mp::IsInfOp, mp::IsFiniteOp>(op))
     return 0; // a finite error makes no number NaN or Inf, nor the reverse
-  if (auto axis = op->getAttrOfType<IntegerAttr>("axis")) {
-    int64_t rank = getShape(value) ? int64_t(getShape(value)->size()) : 0;
-    auto at = normalizeAxis(axis.getInt(), rank);
-    // A result without the axis, or with one element there, has one choice.
-    double chosen = 1;
-    if (at && getShape(result) && int64_t(getShape(result)->size()) == rank)
-      chosen = double(std::max<int64_t>((*getShape(result))[*at], 1));
-    return moments.isKnown(value) ? shareOfExtreme(value, axis.getInt(), chosen)
-                                  : std::nullopt;
-  }
+  if (auto chosen = chosenAlong(op, result))
+    return moments.isKnown(value)
+               ? shareOfExtreme(value, chosen->second, chosen->first)
+               : std::nullopt;
   if (op->getNumOperands() == 2 && getElementType(result).isInteger(1) &&
       isFloat(op->getOperand(1)))
     return shareOfComparison(op);

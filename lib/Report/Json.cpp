@@ -271,6 +271,20 @@ static void writeEffects(OStream &json, llvm::ArrayRef<EffectReport> effects) {
   });
 }
 
+static void writeDecisions(OStream &json,
+                           llvm::ArrayRef<DecisionReport> decisions) {
+  json.attributeArray("decisions", [&] {
+    for (const DecisionReport &decision : decisions)
+      json.object([&] {
+        attribute(json, "output", decision.output);
+        attribute(json, "elements", decision.elements);
+        json.attribute("changed", jsonNumber(decision.share));
+        if (!decision.unknown.empty())
+          attribute(json, "unknown", decision.unknown);
+      });
+  });
+}
+
 void mpopt::writeAssumptions(OStream &json,
                              llvm::ArrayRef<Assumption> assumptions) {
   json.attributeArray("assumptions", [&] {
@@ -368,6 +382,8 @@ void mpopt::writeReportFields(OStream &json, const ModelReport &report,
     });
   if (!report.effects.empty())
     writeEffects(json, report.effects);
+  if (!report.decisions.empty())
+    writeDecisions(json, report.decisions);
   if (report.training)
     writeTraining(json, *report.training);
   if (!report.warnings.empty())

@@ -163,7 +163,7 @@ static std::string describeError(double error) {
 }
 
 static void writeEffects(llvm::raw_ostream &os, const ModelReport &report) {
-  if (report.effects.empty())
+  if (report.effects.empty() && report.decisions.empty())
     return;
   os << "| output | expected error |\n|---|---|\n";
   llvm::ArrayRef<EffectReport> effects = report.effects;
@@ -172,6 +172,11 @@ static void writeEffects(llvm::raw_ostream &os, const ModelReport &report) {
        << describeError(effect.error) << " |\n";
   if (effects.size() > kMostPlaces)
     os << "| and " << effects.size() - kMostPlaces << " more | |\n";
+  for (const DecisionReport &decision :
+       llvm::ArrayRef(report.decisions).take_front(kMostPlaces))
+    os << "| " << markdownCode(decision.output) << " | "
+       << describeError(decision.share) << " of the " << decision.elements
+       << " |\n";
   os << '\n';
 }
 

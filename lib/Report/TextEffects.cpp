@@ -27,6 +27,17 @@ static constexpr size_t kMostOutputs = 3, kMostTensors = 3;
 /// So far from the threshold of warnings an estimate is believed.
 static constexpr double kSure = 2.5;
 
+bool ModelReport::isVerdictKnown() const {
+  return !(effects.empty() && decisions.empty()) &&
+         llvm::none_of(effects,
+                       [](const EffectReport &effect) {
+                         return std::isnan(effect.error);
+                       }) &&
+         llvm::none_of(decisions, [](const DecisionReport &decision) {
+           return std::isnan(decision.share);
+         });
+}
+
 /// `: fine`, or how sure that is; `least` is the threshold of warnings.
 static StringRef getVerdict(const EffectReport &effect, double least) {
   if (effect.level == 0)
@@ -61,6 +72,20 @@ static std::string describeEffect(const EffectReport &effect,
   return text;
 }
 
+static std::string describeDecision(const DecisionReport &decision,
+                                    StringRef precision) {
+  std::string which =
+      " of the " + decision.elements + " in `" + decision.output + "`";
+  if (std::isnan(decision.share))
+    return ("the share" + which + " that " + precision +
+            " changes is not known, nor are the errors of `" +
+            decision.unknown + "`")
+        .str();
+  return (precision + " is expected to change " + getPercent(decision.share) +
+          which + (decision.level == 0 ? ": fine" : ": too many"))
+      .str();
+}
+
 /// The inputs to declare where an effect is not known: the whole numbers that
 /// decide it, and those that are assumed by default. Empty where there are
 /// none.
@@ -87,9 +112,9 @@ static std::string describeNextStep(const ModelReport &report) {
     if (group.severity != Severity::Note)
       (group.folded.front().first().byTraining ? reached : loud) +=
           group.size();
-  bool harms = llvm::any_of(report.effects, [](const EffectReport &effect) {
-    return effect.level != 0;
-  });
+  auto isBad = [](const auto &output) { return output.level != 0; };
+  bool harms = llvm::any_of(report.effects, isBad) ||
+               llvm::any_of(report.decisions, isBad);
   bool isUnknown = llvm::any_of(report.effects, [](const EffectReport &effect) {
     return std::isnan(effect.error);
   });
@@ -140,7 +165,7 @@ static std::string nameOutputs(llvm::ArrayRef<const EffectReport *> effects) {
 }
 
 void TextReport::writeEffects(const ModelReport &report) {
-  if (report.effects.empty())
+  if (report.effects.empty() && report.decisions.empty())
     return;
   std::vector<const EffectReport *> known, unknown;
   for (const EffectReport &effect : report.effects)
@@ -181,5 +206,8 @@ void TextReport::writeEffects(const ModelReport &report) {
     writeUnknown();
     writeKnown();
   }
+  for (const DecisionReport &decision :
+       llvm::ArrayRef(report.decisions).take_front(kMostOutputs))
+    style.wrap(describeDecision(decision, precision), 4);
   style.wrap("next: " + describeNextStep(report), 4);
 }

@@ -53,6 +53,7 @@ struct CheckedModule {
   unsigned keepLeaves = 0;
   /// The float outputs.
   std::vector<EffectReport> effects;
+  std::vector<DecisionReport> decisions;
   /// Largest safe scales of inputs; only with `--safe-input`.
   std::vector<SafeScale> safeScales;
 

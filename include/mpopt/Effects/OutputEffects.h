@@ -24,6 +24,7 @@
 
 namespace mpopt {
 
+class ChangedDecisions;
 class NonFinite;
 class RangeAnalysis;
 
@@ -72,6 +73,16 @@ struct OutputEffect {
   std::vector<AssumedSize> sizes;
 };
 
+/// What rounding does to an output of integers or truth values.
+struct OutputDecision {
+  mlir::Value value;
+  std::string name;
+  /// The share of its elements that change; nothing where that is not known.
+  std::optional<double> share;
+  /// The tensor by whose errors they change that are not known; may be null.
+  mlir::Value unknown;
+};
+
 class OutputEffects {
 public:
   /// `findings` say where ops make Inf and NaN of finite numbers.
@@ -81,6 +92,9 @@ public:
   /// The float outputs, in the model's order. Empty if nothing is stored in
   /// narrow formats.
   std::vector<OutputEffect> outputs;
+
+  /// The other outputs that floats decide about, in the model's order.
+  std::vector<OutputDecision> decisions;
 
   /// The values whose storage errors `value` holds: itself, or those of which
   /// it has copies.
@@ -95,6 +109,9 @@ public:
   llvm::SmallVector<mlir::Value> originsOf(size_t output) const;
 
 private:
+  void findOutputs(mlir::ModuleOp module);
+  /// Sets the shares that change, and leaves out outputs of which none can.
+  void setShares(const ChangedDecisions &changed);
   void addReached(const NonFinite &nonFinite);
 
   /// The keys of all outputs' `squares`.

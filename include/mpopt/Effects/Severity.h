@@ -27,6 +27,14 @@ struct RuleInfo;
 inline constexpr llvm::StringLiteral kEffectError = "effect-error";
 inline constexpr llvm::StringLiteral kEffectWarning = "effect-warning";
 
+/// The shares of an output's integers or truth values that change, from which
+/// that is an error or a warning.
+inline constexpr llvm::StringLiteral kDecisionError = "decision-error";
+inline constexpr llvm::StringLiteral kDecisionWarning = "decision-warning";
+/// The rules about outputs, by name.
+inline constexpr llvm::StringLiteral kOutputError = "output-error";
+inline constexpr llvm::StringLiteral kChangedDecisions = "changed-decisions";
+
 /// Gives each finding its effect, and the severity that follows from it
 /// (`FindingList::Entry::judged`).
 void judgeByEffect(mlir::ModuleOp module, const OutputEffects &effects,
@@ -37,6 +45,15 @@ void judgeByEffect(mlir::ModuleOp module, const OutputEffects &effects,
 void reportOutputErrors(mlir::ModuleOp module, const OutputEffects &effects,
                         const RangeAnalysis &ranges, const RuleInfo &rule,
                         std::vector<FindingList::Entry> &entries);
+
+/// Adds a finding of `rule` for each output of which a larger share changes.
+void reportChangedDecisions(mlir::ModuleOp module, const OutputEffects &effects,
+                            const RuleInfo &rule,
+                            std::vector<FindingList::Entry> &entries);
+
+/// The outputs of integers and truth values as reports show them.
+std::vector<DecisionReport> describeDecisions(mlir::ModuleOp module,
+                                              const OutputEffects &effects);
 
 /// The outputs as reports show them, with the findings that cause most.
 std::vector<EffectReport>

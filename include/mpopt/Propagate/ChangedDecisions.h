@@ -30,6 +30,10 @@ public:
   /// The error of a float tensor whose elements are chosen by what errors
   /// change; none for most, and where many runs change no choice at all.
   StepError errorOf(mlir::Value value) const;
+  /// The share of the indices, truth values or whole numbers of a tensor that
+  /// errors change, of several indices in their order; 0 where none decides
+  /// about it.
+  double shareOf(mlir::Value value) const;
   /// The tensor that decides about `value` with errors that are not known;
   /// null if there is none.
   mlir::Value unknownBehind(mlir::Value value) const {
@@ -46,8 +50,11 @@ private:
   /// Nothing if the errors or the gap are not known.
   std::optional<double> shareChanged(mlir::Operation *op, mlir::Value result);
   std::optional<double> shareOfComparison(mlir::Operation *op) const;
+  /// Of `chosen` elements those that others take the place of, `inOrder` also
+  /// among themselves.
   std::optional<double> shareOfExtreme(mlir::Value candidates, int64_t axis,
-                                       double chosen) const;
+                                       double chosen,
+                                       bool inOrder = false) const;
   std::optional<double> shareOfWhole(mlir::Value value) const;
   void choose(mlir::Operation *op, mlir::Value result, double share);
   double squareOfChange(mlir::Operation *op, mlir::Value result) const;

@@ -60,6 +60,19 @@ struct EffectReport {
   int level = 0;
 };
 
+/// An output of integers or truth values about which floats decide.
+struct DecisionReport {
+  std::string output;
+  /// `integers` or `truth values`.
+  std::string elements;
+  /// The share that is expected to change; NaN if it is not known.
+  double share = 0;
+  /// The tensor by whose errors they change that are not known; may be empty.
+  std::string unknown;
+  /// How bad that is, as of an effect.
+  int level = 0;
+};
+
 } // namespace mpopt
 
 #endif // MPOPT_REPORT_EFFECT_H

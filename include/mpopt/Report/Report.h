@@ -83,6 +83,10 @@ struct ModelReport {
 
   /// The float outputs; empty if nothing is stored in narrow formats.
   std::vector<EffectReport> effects;
+  /// The other outputs whose elements rounding changes.
+  std::vector<DecisionReport> decisions;
+  /// True if the effect on each output is known, and there is one.
+  bool isVerdictKnown() const;
   /// The expected error from which an output is worth a warning.
   double effectWarning = 0;
 

@@ -46,4 +46,38 @@ def OutputError : EffectRule<"MP215", "output-error"> {
   }];
 }
 
+def ChangedDecisions : EffectRule<"MP309", "changed-decisions"> {
+  let family = "precision";
+  let severity = "error";
+  let since = "0.3";
+  let thresholds = [
+    Threshold<"decision-error", "0.25",
+              "share of an output's integers or truth values that change from "
+              "which it is an error">,
+    Threshold<"decision-warning", "0.05",
+              "the same from which it is a warning">,
+  ];
+  let summary = "rounding changes more of an output's integers or truth values than the threshold";
+  let what = [{
+    An output of ArgMax, TopK, a comparison, a sort or a rounding to whole numbers
+    holds no error that a tolerance could compare: an element is the same or another
+    one. The share that is expected to change follows from the errors of the floats
+    that decide and from the gap between the candidates.
+  }];
+  let why = [{
+    Two candidates that are closer than a rounding change places. Of many
+    candidates the best are close to each other: of 64 normal numbers in BF16 the
+    fifth and the sixth largest change places in one row of a hundred.
+  }];
+  let example = [{
+    ```python
+    indices = scores.bfloat16().topk(5).indices    # other ranks than in FP32
+    ```
+  }];
+  let instead = [{
+    Keep in FP32 the scores and the product that makes them. Where candidates are
+    as close as their noise is, compare what is chosen by its score, not by its index.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_EFFECT_TD

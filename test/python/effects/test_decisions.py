@@ -1,0 +1,56 @@
+"""Shares of indices, truth values and whole numbers that storage changes, beside runs."""
+
+import json
+
+import numpy
+import onnx
+import onnx.parser
+import pytest
+from tool import run_mpopt
+
+TOP = "v, y = TopK <axis = -1> (x, five)"
+CASES = {
+    "topk": ("int64[16, 5]", TOP, lambda x: numpy.argsort(-x, -1, kind="stable")[:, :5]),
+    "argmax": ("int64[16, 1]", "y = ArgMax <axis = -1> (x)", lambda x: x.argmax(-1)),
+    "order": ("int64[16, 64]", "v, y = TopK <axis = -1> (x, all)", lambda x: numpy.argsort(-x, -1, kind="stable")),
+    "greater": ("bool[16, 64]", "y = Greater (x, edge)", lambda x: x > 101),
+    "whole": ("int64[16, 64]", "y = Cast <to = 7> (x)", lambda x: x.astype(numpy.int64)),
+}
+
+
+def stored(x, precision):
+    if precision == "fp16":
+        return x.astype(numpy.float16).astype(numpy.float32)
+    bits = x.view(numpy.uint32)
+    return ((bits + 0x7fff + ((bits >> 16) & 1)) & numpy.uint32(0xffff0000)).view(numpy.float32)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+@pytest.mark.parametrize("case", CASES)
+def test_share_is_that_of_runs(case, precision, tmp_path):
+    result, node, decide = CASES[case]
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 20]>
+        g (float[16, 64] x) => ({result} y)
+        <int64[1] five = {{5}}, int64[1] all = {{64}}, float edge = {{101}}> {{ {node} }}"""), path)
+    arguments = ["--check", path, "--precision", precision, "--input", "x=90:110", "--input", "x~100,1", "--format", "json",
+                 "--fail-on", "never"]
+    [decision] = json.loads(run_mpopt(*arguments, check=True).stdout)["decisions"]
+    random, changed, count = numpy.random.default_rng(0), 0, 0
+    for _ in range(300):
+        x = numpy.clip(random.normal(100, 1, (16, 64)), 90, 110).astype(numpy.float32)
+        differ = decide(x) != decide(stored(x, precision))
+        changed, count = changed + differ.sum(), count + differ.size
+    assert decision["output"] == "y"
+    assert 1 / 4 < decision["changed"] / (changed / count) < 4
+
+
+def test_what_is_exact_does_not_change(tmp_path):
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 20]>
+        g (float[16, 64] x) => (int64[16, 1] y) <float two = {2}> {
+          w = Round (x)
+          y = ArgMax <axis = -1> (w)
+        }"""), path)
+    found = json.loads(run_mpopt("--check", path, "--precision", "bf16", "--input", "x=-100:100", "--format", "json").stdout)
+    assert "decisions" not in found or found["decisions"][0]["changed"] < 0.05
