@@ -114,7 +114,7 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
     "constants without a comment": (None, _constants),
 }
 LIMITS = {
-    "lines of lib and include": 144600,
+    "lines of lib and include": 144800,
     "lines of domains, hazards, effects and repair": 13310,
     "dispatch sites in 1,000 lines of effects": 20,
     "op walkers": 2,
