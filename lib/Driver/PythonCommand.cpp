@@ -37,10 +37,12 @@ static constexpr const char *kLauncher =
     "    sys.exit(2)\n"
     "sys.exit(main())\n";
 
+namespace {
 struct PythonCommand {
   StringRef name;
   const char *module;
 };
+} // namespace
 /// As `mpopt --help` lists them.
 static constexpr PythonCommand kCommands[] = {{"lint", "mpopt.lint.cli"},
                                               {"run", "mpopt.run"},

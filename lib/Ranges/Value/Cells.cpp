@@ -23,6 +23,7 @@ using llvm::MutableArrayRef;
 void *Cells::Block::operator new(size_t header, size_t bytes) {
   return ::operator new(header + bytes);
 }
+// NOLINTNEXTLINE(misc-new-delete-overloads): it matches that `new`.
 void Cells::Block::operator delete(void *block) { ::operator delete(block); }
 
 Cells::Block::Block(size_t count, uint32_t uniform, bool narrow)

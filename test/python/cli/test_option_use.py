@@ -37,6 +37,7 @@ OPTIONS = {
     "set": ("near-overflow=60000", LISTING),
     "min-certainty": ("certain", LISTING),
     "fail-on": ("error", LISTING),
+    "require-verdict": (None, {"check"}),
     "format": ("json", LISTING | {"list-rules", "explain"}),
     "baseline": ("none/known.json", {"check"}),
     "write-baseline": ("none/known.json", {"check"}),

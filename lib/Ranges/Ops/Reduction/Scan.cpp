@@ -45,6 +45,7 @@ template <typename OpTy> static Scanned scan(OpTy op, TransferContext &ctx) {
   return result;
 }
 
+namespace {
 /// The sum of terms so far.
 class RunningSum {
 public:
@@ -81,6 +82,7 @@ private:
   double magnitude = 0, mean = 0, variance = 0, reach = 0;
   size_t count = 0;
 };
+} // namespace
 
 static void sumByPlace(AbstractValue &value, int64_t axis, mp::CumSumOp op,
                        const FloatFormat &format, TransferContext &ctx) {
