@@ -116,10 +116,10 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
 LIMITS = {
     "lines of lib and include": 144800,
     "lines of domains, hazards, effects and repair": 13310,
-    "dispatch sites in 1,000 lines of effects": 20,
+    "dispatch sites in 1,000 lines of effects": 14,
     "op walkers": 2,
     "functions over 100 lines": 0,
-    "functions over 60 lines": 18,
+    "functions over 60 lines": 17,
     "constants without a comment": 0,
 }
 TARGETS = {

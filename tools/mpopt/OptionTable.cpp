@@ -254,22 +254,31 @@ static llvm::SmallVector<StringRef> listValues(const opt::Option &option) {
   return words;
 }
 
-StringRef mpopt::spellPrecision(StringRef word) {
-  return llvm::StringSwitch<StringRef>(word)
-      .Cases({"float16", "half", "f16", "16-true", "fp16-true"}, "fp16")
+// A dtype is that of the whole model, `mixed` is autocast, and 32 bits change
+// nothing.
+std::string mpopt::spellPrecision(StringRef word) {
+  std::string name = word.lower();
+  llvm::replace(name, '_', '-');
+  return llvm::StringSwitch<std::string>(name)
+      .Cases({"no", "fp32", "f32", "float", "float32", "32", "32-true"},
+             "as-is")
+      .Cases({"f16", "half", "float16", "16-true", "fp16-true"}, "fp16")
       .Cases({"bfloat16", "bf16-true"}, "bf16")
-      .Cases({"16-mixed", "fp16-mixed"}, "autocast-fp16")
-      .Case("bf16-mixed", "autocast-bf16")
-      .Default(word);
+      .Cases({"16", "16-mixed", "fp16-mixed", "float16-mixed",
+              "autocast-float16", "amp"},
+             "autocast-fp16")
+      .Cases({"bf16-mixed", "bfloat16-mixed", "autocast-bfloat16"},
+             "autocast-bf16")
+      .Default(name);
 }
 
 Error mpopt::checkValues(const opt::InputArgList &args) {
   for (const opt::Arg *arg : args) {
     llvm::SmallVector<StringRef> words = listValues(arg->getOption());
-    StringRef value = arg->getNumValues() ? arg->getValue() : "";
+    std::string value = arg->getNumValues() ? arg->getValue() : "";
     if (arg->getOption().matches(OPT_precision))
       value = spellPrecision(value);
-    if (!words.empty() && !llvm::is_contained(words, value))
+    if (!words.empty() && !llvm::is_contained(words, StringRef(value)))
       return fail(arg->getOption().getPrefixedName() + ": '" + arg->getValue() +
                   "' is not " + listWords(words));
   }

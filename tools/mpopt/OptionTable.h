@@ -43,9 +43,9 @@ llvm::Expected<Action> parseAction(const llvm::opt::InputArgList &args);
 llvm::Error checkUse(const llvm::opt::InputArgList &args, Action action);
 
 /// The value of --precision that a framework's name of a precision stands for:
-/// fp16 of float16, half and 16-true; autocast-fp16 of 16-mixed. Other words as
-/// they are.
-llvm::StringRef spellPrecision(llvm::StringRef word);
+/// fp16 of float16, half and 16-true; autocast-fp16 of 16-mixed. Other words in
+/// lower case.
+std::string spellPrecision(llvm::StringRef word);
 
 /// Refuses a value that is none of those that the option's record lists.
 llvm::Error checkValues(const llvm::opt::InputArgList &args);

@@ -122,7 +122,7 @@ Error Validator::checkModels() {
 
 Error Validator::checkJudging() {
   if (has(OPT_precision))
-    options.precision = spellPrecision(text(OPT_precision)).str();
+    options.precision = spellPrecision(text(OPT_precision));
   options.policy = text(OPT_policy);
   if (has(OPT_policy))
     if (Expected<Policy> policy = Policy::load(options.policy); !policy)
