@@ -137,8 +137,10 @@ bool OutputEffects::assumeSizes(ModuleOp module, const RangeAnalysis &ranges,
   auto back = [&](Value value) {
     return sized->change.originals.lookup(value);
   };
-  for (OutputDecision &decision : its.decisions)
+  for (OutputDecision &decision : its.decisions) {
     decision.value = back(decision.value);
+    decision.unknown = back(decision.unknown);
+  }
   decisions = std::move(its.decisions);
   for (auto [output, known] : llvm::zip_equal(outputs, its.outputs)) {
     if (!isUnknown(output) || isUnknown(known))

@@ -167,9 +167,12 @@ void AxisSum::sumGroups(std::vector<Moments> &sums,
 Cell AxisSum::cellOf(const Moments &sum, const TermEnds &ends,
                      double draws) const {
   Cell cell = SpreadContext::normalCell(sum, draws);
-  if (ends.positive && factor > 0 && cell.mean > 0 && cell.variance > 0)
-    cell.likelyLo = std::max(ends.leastSum * factor,
-                             leastOfPositive(cell.mean, cell.variance, draws));
+  // Gradients whose estimate happens to be positive are no such terms.
+  if (ends.positive && factor > 0 && cell.mean > 0 && cell.variance > 0 &&
+      !ctx.computesGradient())
+    cell.likelyLo = std::min(
+        cell.mean, std::max(ends.leastSum * factor,
+                            leastOfPositive(cell.mean, cell.variance, draws)));
   // A single huge term decides.
   double least = ends.most * std::fabs(factor);
   if (cell.likelyHi < least && -cell.likelyLo < least)

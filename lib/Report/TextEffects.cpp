@@ -78,8 +78,10 @@ static std::string describeDecision(const DecisionReport &decision,
       " of the " + decision.elements + " in `" + decision.output + "`";
   if (std::isnan(decision.share))
     return ("the share" + which + " that " + precision +
-            " changes is not known, nor are the errors of `" +
-            decision.unknown + "`")
+            " changes is not known" +
+            (decision.unknown.empty()
+                 ? ""
+                 : ", nor are the errors of `" + decision.unknown + "`"))
         .str();
   return (precision + " is expected to change " + getPercent(decision.share) +
           which + (decision.level == 0 ? ": fine" : ": too many"))
