@@ -19,6 +19,10 @@ using namespace mpopt;
 
 std::optional<ConstantBytes> mpopt::getConstantBytes(mp::ConstantOp constant) {
   if (auto weight = dyn_cast<mp::WeightAttr>(constant.getValue())) {
+    // Readers know nibbles and whole bytes, not how 6 bits are packed.
+    auto type = dyn_cast<FloatType>(getElementType(constant.getResult()));
+    if (type && type.getWidth() != 4 && type.getWidth() % 8 != 0)
+      return std::nullopt;
     auto *dialect = cast<mp::MPDialect>(constant->getDialect());
     llvm::Expected<ArrayRef<char>> bytes = dialect->getWeights().bytes(
         weight.getFile().getValue(), weight.getOffset(), weight.getLength());

@@ -1,5 +1,6 @@
 """Weights in files of their own that are missing, elsewhere, or too short."""
 
+import json
 import os
 import threading
 
@@ -24,6 +25,23 @@ def test_missing_weights_are_not_fatal(tmp_path):
     done = run("--check", path)
     assert done.returncode == 0, done.stderr
     assert b"'" in done.stderr and b"gone.bin' is missing" in done.stderr
+
+
+def test_six_bits_are_not_read_as_nibbles(tmp_path):
+    """Of 28 everywhere, the largest number of E3M2, packed from the lowest bit."""
+    weight = TensorProto(name="w", data_type=TensorProto.FLOAT6E3M2, dims=[96, 96], data_location=TensorProto.EXTERNAL)
+    packed = bytes([0b11011111, 0b11110111, 0b01111101]) * (96 * 96 // 4)
+    (tmp_path / "w.bin").write_bytes(packed)
+    for key, value in {"location": "w.bin", "length": len(packed)}.items():
+        weight.external_data.add(key=key, value=str(value))
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model([node("Cast", ["w"], ["y"], to=1)], [], ["y"], initializer=[weight]))
+    ranges = tmp_path / "ranges.json"
+    done = run("--check", path, "--precision", "as-is", "--dump-ranges", ranges)
+    assert done.returncode == 0, done.stderr
+    for name in ("w", "y"):
+        bound = json.loads(ranges.read_text())["tensors"][name]
+        assert float(bound["lo"]) <= 28 <= float(bound["hi"])
 
 
 @pytest.mark.parametrize("location", ["../w.bin", "/etc/passwd", "a/../../w",
