@@ -128,7 +128,7 @@ def test_a_suppression_ends(project):
 
 BAD = {
     "precision =": "mpopt.toml:1: ", "nosuch = 1": "there is no setting 'nosuch'", "format = \"json\"": "no setting 'format'",
-    'precision = "fp32"': "--precision: 'fp32' is not", "precision = true": "'precision' needs a value",
+    'precision = "fp17"': "--precision: 'fp17' is not", "precision = true": "'precision' needs a value",
     "train = 1": "'train' is true or false", "precision = {}": "there is no section 'precision'",
     "[inputs]\nnosuch = \"0:1\"": "no input 'nosuch'", "inputs = 1": "is not a table",
     "[[suppress]]\nrule = \"MP2\"": "needs a reason", "[[suppress]]\nreason = \"r\"": "needs a rule, an op or a fingerprint",
