@@ -28,6 +28,7 @@
 #include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/LikelyGroups.h"
@@ -428,6 +429,7 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
         refineAffine(add, value, ctx);
         expectSquaredDistance(result, value, ctx);
       })
+      .Case([&](mp::GemmOp) { expectSquaredDistance(result, value, ctx); })
       .Case([&](mp::ReduceSumOp sum) {
         refineShiftedSum(sum, value, ctx);
         expectCombination(sum, value, ctx);

@@ -16,6 +16,7 @@
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 
 using namespace mlir;
@@ -26,6 +27,8 @@ namespace {
 struct Term {
   Value value;
   bool negative = false;
+  /// The bias of a Gemm, which is a term of its own.
+  Value bias;
 };
 } // namespace
 
@@ -34,8 +37,14 @@ static SmallVector<Term, 3> splitSum(Operation *op) {
   constexpr size_t kMost = 3;
   SmallVector<Term, 3> terms = {{op->getResult(0)}};
   for (size_t index = 0; index < terms.size() && terms.size() < kMost;) {
-    auto [value, negative] = terms[index];
+    auto [value, negative, bias] = terms[index];
     Operation *sum = mpopt::peel(value, Peel::CastsAndViews).getDefiningOp();
+    auto product = dyn_cast_if_present<mp::GemmOp>(sum);
+    if (product && product.getBias() && product.getBeta().isExactlyValue(1)) {
+      terms[index++].bias = product.getBias();
+      terms.push_back({product.getBias(), negative});
+      continue;
+    }
     bool subtracts = isa_and_present<mp::SubOp>(sum);
     if (!subtracts && !isa_and_present<mp::AddOp>(sum)) {
       ++index;
@@ -73,7 +82,7 @@ void relations::expectSquaredDistance(Value result, AbstractValue &value,
   if (squared.size() != 2 || !product || !value.hasLikely())
     return;
   SumOfProducts dot = SumOfProducts::of(product->value, squared, ctx);
-  if (dot.sums != 1 || dot.factors.size() != 2 ||
+  if (dot.sums != 1 || dot.factors.size() != 2 || dot.bias != product->bias ||
       dot.number != (product->negative ? 2 : -2) ||
       !std::is_permutation(squared.begin(), squared.end(), dot.factors.begin()))
     return;

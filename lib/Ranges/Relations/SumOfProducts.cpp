@@ -19,7 +19,7 @@ static constexpr unsigned kMostDepth = 8;
 /// The operands of which an op adds up products, or elements; nothing for other
 /// ops.
 static OperandRange termsOf(Operation *op) {
-  bool multiplies = isa<mp::MulOp, mp::MatMulOp>(op) ||
+  bool multiplies = isa<mp::MulOp, mp::MatMulOp, mp::GemmOp>(op) ||
                     (isa<mp::EinsumOp>(op) && op->getNumOperands() == 2);
   bool adds = isa<mp::ReduceSumOp, mp::ReduceMeanOp, mp::CumSumOp>(op);
   return op->getOperands().take_front(multiplies ? 2 : adds ? 1 : 0);
@@ -54,8 +54,8 @@ static void collect(Value value, ArrayRef<Value> weights, SumOfProducts &sum,
     return;
   }
   bool splits = op && depth < kMostDepth && !termsOf(op).empty() &&
-                (weights.empty() || (!isOneOf(value, weights) &&
-                                     isWeighted(value, weights, depth)));
+                (weights.empty() ||
+                 (!isOneOf(value, weights) && isWeighted(value, weights, depth)));
   if (!splits) {
     sum.factors.push_back(value);
     return;
@@ -65,6 +65,13 @@ static void collect(Value value, ArrayRef<Value> weights, SumOfProducts &sum,
     std::optional<double> count =
         axes ? rowLength(op->getOperand(0), *axes) : std::nullopt;
     sum.number /= count.value_or(NAN);
+  }
+  if (auto product = dyn_cast<mp::MatMulOp>(op))
+    sum.number *= product.getAlpha().convertToDouble();
+  if (auto product = dyn_cast<mp::GemmOp>(op)) {
+    sum.number *= product.getAlpha().convertToDouble();
+    if (product.getBias())
+      sum.bias = product.getBias();
   }
   sum.sums += !isa<mp::MulOp>(op);
   for (Value operand : termsOf(op))

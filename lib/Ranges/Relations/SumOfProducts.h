@@ -14,6 +14,8 @@ struct SumOfProducts {
   double number = 1;
   /// Sums on the way, contractions among them.
   unsigned sums = 0;
+  /// A Gemm on the way adds this to its products; null if none does.
+  mlir::Value bias;
 
   /// A value that holds none of `weights`, if there are any, is a factor
   /// itself; else what is no sum or product is.

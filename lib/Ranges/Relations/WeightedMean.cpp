@@ -30,10 +30,11 @@ findAveraged(mp::DivOp op, TransferContext &ctx) {
   Rounding rounding;
   SumOfProducts below =
       SumOfProducts::of(peelGuards(op.getRhs(), rounding, ctx), {}, ctx);
-  if (!below.sums || below.factors.empty())
+  if (!below.sums || below.factors.empty() || below.bias)
     return std::nullopt;
   SumOfProducts above = SumOfProducts::of(op.getLhs(), below.factors, ctx);
-  if (!above.sums || above.factors.size() != below.factors.size() + 1)
+  if (!above.sums || above.factors.size() != below.factors.size() + 1 ||
+      above.bias)
     return std::nullopt;
   for (Value weight : below.factors) {
     auto same = llvm::find_if(above.factors, [&](Value factor) {
