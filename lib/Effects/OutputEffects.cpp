@@ -120,7 +120,10 @@ bool OutputEffects::assumeSizes(ModuleOp module, const RangeAnalysis &ranges,
   auto isUnknown = [](const OutputEffect &output) {
     return !output.error && !output.nonFinite;
   };
-  if (llvm::none_of(outputs, isUnknown))
+  auto isJudged = [](const OutputDecision &output) {
+    return output.share || output.unknown;
+  };
+  if (llvm::none_of(outputs, isUnknown) && llvm::all_of(decisions, isJudged))
     return true;
   std::optional<SizedCopy> sized = mpopt::assumeSizes(module);
   if (!sized)
