@@ -65,27 +65,22 @@ static void spreadProd(mp::ReduceProdGradOp op, SpreadContext &ctx) {
 /// What the sums up to each place are, whose terms have a part in common.
 static void sumByPlace(AbstractValue &value, int64_t axis, bool reverse,
                        const Spread &own, double draws) {
-  size_t count = value.dims()[axis];
-  size_t inner = countGroups(ArrayRef(value.dims()).drop_front(axis + 1));
   auto cells = value.mutableCells();
-  for (size_t first = 0; first < value.groups(); ++first) {
-    if (first / inner % count != 0)
-      continue;
+  cells::forEachLine(value, axis, reverse, [&](ArrayRef<size_t> line) {
     // The common parts add up as numbers, the others as variances.
     double mean = 0, shared = 0, rest = 0;
-    for (size_t step = 0; step < count; ++step) {
-      size_t place = reverse ? count - 1 - step : step;
-      CellRef cell = cells[first + place * inner];
+    for (size_t group : line) {
+      CellRef cell = cells[group];
       Moments term = Moments::of(cell, own);
       mean += term.mean;
       shared += std::sqrt(std::max(term.common - term.mean * term.mean, 0.0));
       rest += term.square - term.common;
       Moments sum{mean, 0, mean * mean + shared * shared + rest};
-      if (step > 0)
+      if (group != line.front())
         cells::setLikely(
             cell, cells::getLikely(SpreadContext::normalCell(sum, draws)));
     }
-  }
+  });
 }
 
 /// The sum of the first i + 1 of n elements, i even among the n. With s the

@@ -54,6 +54,20 @@ AbstractValue cells::alongAxis(const AbstractValue &vector, int64_t axis,
   return vector.withDims(std::move(dims));
 }
 
+void cells::forEachLine(const AbstractValue &value, int64_t axis, bool reverse,
+                        llvm::function_ref<void(ArrayRef<size_t>)> visit) {
+  size_t count = value.dims()[axis];
+  size_t inner = countGroups(ArrayRef(value.dims()).drop_front(axis + 1));
+  SmallVector<size_t> line(count);
+  for (size_t first = 0; first < value.groups(); ++first) {
+    if (first / inner % count != 0)
+      continue;
+    for (auto [step, group] : llvm::enumerate(line))
+      group = first + (reverse ? count - 1 - step : step) * inner;
+    visit(line);
+  }
+}
+
 double cells::normByCells(const AbstractValue &value, int64_t axis,
                           int64_t count) {
   AbstractValue row = value.keeping({axis});

@@ -34,6 +34,11 @@ std::optional<AbstractValue> byPlace(TransferContext &ctx, mlir::Value value,
 /// The value of a vector that lies along `axis` of a tensor of `rank`.
 AbstractValue alongAxis(const AbstractValue &vector, int64_t axis, size_t rank);
 
+/// Calls `visit` with the groups of each line along an axis, of which there is
+/// one for each place, in the order of a scan.
+void forEachLine(const AbstractValue &value, int64_t axis, bool reverse,
+                 llvm::function_ref<void(llvm::ArrayRef<size_t>)> visit);
+
 /// An upper bound of the Euclidean norm of a row of `count` elements along
 /// `axis`, by the bounds of its elements.
 double normByCells(const AbstractValue &value, int64_t axis, int64_t count);

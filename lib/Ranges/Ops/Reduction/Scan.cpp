@@ -28,9 +28,19 @@ struct Scanned {
 };
 } // namespace
 
-template <typename OpTy> static Scanned scan(OpTy op, TransferContext &ctx) {
-  std::optional<int64_t> at =
-      findAxis(ctx, op.getInput(), op.getAxis(), op.getDynamicAxis());
+/// The format of the sums, or products.
+static const FloatFormat &formatOf(Value input, TransferContext &ctx) {
+  return isa<IntegerType>(getElementType(input)) ? FloatFormat::f64()
+                                                 : ctx.sumFormat(input);
+}
+
+template <typename OpTy>
+static std::optional<int64_t> axisOf(OpTy op, TransferContext &ctx) {
+  return findAxis(ctx, op.getInput(), op.getAxis(), op.getDynamicAxis());
+}
+
+template <typename OpTy>
+static Scanned scan(OpTy op, std::optional<int64_t> at, TransferContext &ctx) {
   const AbstractValue &x = ctx.operand(0);
   MaybeShape shape = getShape(op.getInput());
   Scanned result{AbstractValue::boundedLike(at ? x.merging(*at) : x.merged()),
@@ -86,17 +96,12 @@ private:
 
 static void sumByPlace(AbstractValue &value, int64_t axis, mp::CumSumOp op,
                        const FloatFormat &format, TransferContext &ctx) {
-  size_t count = value.dims()[axis];
-  size_t inner = countGroups(ArrayRef(value.dims()).drop_front(axis + 1));
   double draws = ctx.elementsPerGroup(op.getResult(), value.groups());
   auto cells = value.mutableCells();
-  for (size_t first = 0; first < value.groups(); ++first) {
-    if (first / inner % count != 0)
-      continue;
+  forEachLine(value, axis, op.getReverse(), [&](ArrayRef<size_t> line) {
     RunningSum sum(format, draws);
-    for (size_t step = 0; step < count; ++step) {
-      size_t place = op.getReverse() ? count - 1 - step : step;
-      CellRef cell = cells[first + place * inner];
+    for (size_t group : line) {
+      CellRef cell = cells[group];
       Cell term = cell;
       if (!op.getExclusive())
         sum.add(term);
@@ -107,13 +112,14 @@ static void sumByPlace(AbstractValue &value, int64_t axis, mp::CumSumOp op,
       value.posInf |= computed.hi >= format.overflowFrom;
       value.negInf |= computed.lo <= -format.overflowFrom;
     }
-  }
+  });
 }
 
 /// The same of all places together.
-static AbstractValue sumMerged(mp::CumSumOp op, const FloatFormat &format,
+static AbstractValue sumMerged(mp::CumSumOp op, std::optional<int64_t> axis,
+                               const FloatFormat &format,
                                TransferContext &ctx) {
-  auto [value, count, n, draws] = scan(op, ctx);
+  auto [value, count, n, draws] = scan(op, axis, ctx);
   for (CellRef cell : value.mutableCells()) {
     Interval x = bound(cell);
     Interval sum = repeat(x, count);
@@ -141,15 +147,12 @@ static AbstractValue sumMerged(mp::CumSumOp op, const FloatFormat &format,
 }
 
 static void transferCumSum(mp::CumSumOp op, TransferContext &ctx) {
-  bool integers = isa<IntegerType>(getElementType(op.getInput()));
-  const FloatFormat &format =
-      integers ? FloatFormat::f64() : ctx.sumFormat(op.getInput());
-  std::optional<int64_t> axis =
-      findAxis(ctx, op.getInput(), op.getAxis(), op.getDynamicAxis());
+  const FloatFormat &format = formatOf(op.getInput(), ctx);
+  std::optional<int64_t> axis = axisOf(op, ctx);
   std::optional<AbstractValue> places =
       axis ? byPlace(ctx, op.getInput(), *axis) : std::nullopt;
-  AbstractValue value =
-      places ? AbstractValue::boundedLike(*places) : sumMerged(op, format, ctx);
+  AbstractValue value = places ? AbstractValue::boundedLike(*places)
+                               : sumMerged(op, axis, format, ctx);
   if (places)
     sumByPlace(value, *axis, op, format, ctx);
   value.nan |= value.posInf && value.negInf;
@@ -159,10 +162,8 @@ static void transferCumSum(mp::CumSumOp op, TransferContext &ctx) {
 }
 
 static void transferCumProd(mp::CumProdOp op, TransferContext &ctx) {
-  auto [value, count, n, draws] = scan(op, ctx);
-  bool integers = isa<IntegerType>(getElementType(op.getInput()));
-  const FloatFormat &format =
-      integers ? FloatFormat::f64() : ctx.sumFormat(op.getInput());
+  auto [value, count, n, draws] = scan(op, axisOf(op, ctx), ctx);
+  const FloatFormat &format = formatOf(op.getInput(), ctx);
   bool inf = value.mayBeInf(), negative = value.negInf, zero = false;
   double terms = std::min(count.hi, kUnknownCount);
   for (CellRef cell : value.mutableCells()) {
