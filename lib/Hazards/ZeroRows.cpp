@@ -30,6 +30,11 @@ static Axes axesUpTo(int64_t count) {
   return count <= 0 ? 0 : count >= 32 ? ~Axes(0) : (Axes(1) << count) - 1;
 }
 
+/// None for axes behind the last bit.
+static Axes axisBit(int64_t axis) {
+  return axis >= 0 && axis < 32 ? Axes(1) << axis : 0;
+}
+
 static bool isZeroConstant(Value value) {
   return getSplatConstant(value) == 0.0;
 }
@@ -45,7 +50,7 @@ static Axes axesOfPad(mp::PadOp op, int64_t rank) {
   for (size_t i = 0; i < count; ++i)
     if ((*pads)[i] > 0 || (*pads)[i + count] > 0)
       if (auto axis = normalizeAxis(axes ? (*axes)[i] : int64_t(i), rank))
-        padded |= axesUpTo(*axis + 1) & ~axesUpTo(*axis);
+        padded |= axisBit(*axis);
   return padded;
 }
 
@@ -54,9 +59,8 @@ static Axes axesOfChoice(Value condition, int64_t rank) {
   MaybeShape shape = getShape(condition);
   Axes chosen = 0;
   for (size_t axis = 0; shape && axis < shape->size(); ++axis)
-    if (int64_t at = rank - int64_t(shape->size()) + int64_t(axis);
-        (*shape)[axis] != 1 && at >= 0 && at < 32)
-      chosen |= Axes(1) << at;
+    if ((*shape)[axis] != 1)
+      chosen |= axisBit(rank - int64_t(shape->size()) + int64_t(axis));
   return chosen;
 }
 
@@ -110,7 +114,7 @@ static Axes findZeroAxes(Value value, const ShapeFacts &shapes,
       .Case([&](mp::ConcatOp concat) -> Axes {
         auto axis = normalizeAxis(concat.getAxis(), rank);
         bool any = axis && llvm::any_of(op->getOperands(), isZeroConstant);
-        return any ? axesUpTo(*axis + 1) & ~axesUpTo(*axis) : 0;
+        return any ? axisBit(*axis) : 0;
       })
       .Case([&](mp::PadOp pad) { return axesOfPad(pad, rank); })
       .Case([&](mp::WhereOp where) -> Axes {
@@ -146,7 +150,7 @@ bool mpopt::sumsZeroRow(Value value, const ShapeFacts &shapes) {
       Axes zero = findZeroAxes(op->getOperand(0), shapes);
       if (axes)
         for (int64_t axis : *axes)
-          zero &= ~(axesUpTo(axis + 1) & ~axesUpTo(axis));
+          zero &= ~axisBit(axis);
       return axes && zero;
     }
     if (!hasRole(op, Role::KeepsZeros | Role::Root))
