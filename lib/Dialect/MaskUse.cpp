@@ -132,6 +132,12 @@ static bool holdsZeroOrOne(ConstantOp constant) {
   return true;
 }
 
+/// True if each element is one of operand 0.
+static bool copiesElements(Operation *op) {
+  return isa<IdentityOp, ExpandOp>(op) || isViewLike(op) ||
+         hasRole(op, Role::MovesElements);
+}
+
 /// True if the elements are 0 and 1, as those of a causal mask.
 static bool isZeroOrOne(Value value, unsigned depth = 8) {
   Operation *op = value.getDefiningOp();
@@ -142,8 +148,7 @@ static bool isZeroOrOne(Value value, unsigned depth = 8) {
   if (auto cast = dyn_cast<CastOp>(op))
     return getElementType(cast.getInput()).isInteger(1) ||
            isZeroOrOne(cast.getInput(), depth - 1);
-  if (isa<TriluOp, IdentityOp, ExpandOp>(op) || isViewLike(op) ||
-      hasRole(op, Role::MovesElements))
+  if (isa<TriluOp>(op) || copiesElements(op))
     return isZeroOrOne(op->getOperand(0), depth - 1);
   return false;
 }
@@ -229,8 +234,7 @@ void MaskSearch::lookAtSum(Value sum, unsigned depth) {
     if (isa<DivOp>(op) && use.getOperandNumber() == 1)
       averages = true;
     else if (depth > 0 && op->getNumResults() == 1 &&
-             (isa<CastOp, IdentityOp, ExpandOp, MaxOp, ClipOp, AddOp>(op) ||
-              isViewLike(op)))
+             (isa<CastOp, MaxOp, ClipOp, AddOp>(op) || copiesElements(op)))
       lookAtSum(op->getResult(0), depth - 1);
   }
 }
@@ -242,9 +246,7 @@ bool MaskSearch::passesOn(OpOperand &use, Form form) {
   if (op->getNumResults() != 1)
     return false;
   bool isTruth = getElementType(use.get()).isInteger(1);
-  bool copies = use.getOperandNumber() == 0 &&
-                (isa<IdentityOp, ExpandOp>(op) || isViewLike(op) ||
-                 hasRole(op, Role::MovesElements));
+  bool copies = use.getOperandNumber() == 0 && copiesElements(op);
   bool combines =
       isTruth && isa<LogicalAndOp, LogicalOrOp, BitwiseAndOp, BitwiseOrOp>(op);
   bool inverts = isTruth && isa<LogicalNotOp, BitwiseNotOp>(op);
