@@ -124,6 +124,8 @@ private:
   const RangeAnalysis &ranges() {
     return analyses.getAnalysis<RangeAnalysis>();
   }
+  /// The rule of that name; null if it is not selected.
+  const RuleInfo *findSelected(StringRef name) const;
   std::vector<FindingList::Entry> findIn(RuleSequence &rules, ModuleOp judged,
                                          AnalysisManager known) const;
   Recompute howToTry() const {
@@ -184,21 +186,19 @@ void ModuleCheck::takeFindings() {
   analyses.invalidate(kept);
 }
 
-/// The rule of that name if it is selected.
-static const RuleInfo *findNamed(ArrayRef<const RuleInfo *> rules,
-                                 StringRef name) {
-  auto found = llvm::find_if(rules, [&](const RuleInfo *rule) {
+const RuleInfo *ModuleCheck::findSelected(StringRef name) const {
+  const auto *found = llvm::find_if(selected, [&](const RuleInfo *rule) {
     return StringRef(rule->name) == name;
   });
-  return found == rules.end() ? nullptr : *found;
+  return found == selected.end() ? nullptr : *found;
 }
 
 void ModuleCheck::judgeByEffect() {
   effects.emplace(module, analyses, entries);
   mpopt::judgeByEffect(module, *effects, entries);
-  if (const RuleInfo *rule = findNamed(selected, kOutputError))
+  if (const RuleInfo *rule = findSelected(kOutputError))
     reportOutputErrors(module, *effects, ranges(), *rule, entries);
-  if (const RuleInfo *rule = findNamed(selected, kChangedDecisions))
+  if (const RuleInfo *rule = findSelected(kChangedDecisions))
     reportChangedDecisions(module, *effects, *rule, entries);
   result.decisions = describeDecisions(module, *effects);
   result.effects = describeEffects(module, *effects, entries);
@@ -234,11 +234,10 @@ void ModuleCheck::findKeepList() {
     return Verdict{std::move(found), std::move(its)};
   };
   Verdict verdict{std::move(entries), std::move(effects)};
-  KeepList list =
-      mpopt::findKeepList(module, verdict,
-                          {ranges(), options.minCertainty,
-                           findNamed(selected, kOutputError) != nullptr},
-                          judge);
+  KeepList list = mpopt::findKeepList(
+      module, verdict,
+      {ranges(), options.minCertainty, findSelected(kOutputError) != nullptr},
+      judge);
   entries = std::move(verdict.entries);
   effects = std::move(verdict.effects);
   result.keep = describePlan(module, list.plan, entries);

@@ -101,21 +101,18 @@ static Interpreter findInterpreter() {
   return checkout;
 }
 
-bool mpopt::isPythonCommand(StringRef name) {
-  return llvm::any_of(kCommands, [&](const PythonCommand &command) {
-    return command.name == name;
-  });
-}
-
-int mpopt::runPythonCommand(StringRef name, int count, char **words) {
+std::optional<int> mpopt::runPythonCommand(StringRef name, int count,
+                                           char **words) {
+  const auto *known =
+      llvm::find_if(kCommands, [&](const PythonCommand &command) {
+        return command.name == name;
+      });
+  if (known == std::end(kCommands))
+    return std::nullopt;
   auto fail = [&](const llvm::Twine &text) {
     printError(name + ": " + text);
     return kFault;
   };
-  const char *module =
-      llvm::find_if(kCommands, [&](const PythonCommand &command) {
-        return command.name == name;
-      })->module;
   Interpreter interpreter = findInterpreter();
   if (interpreter.program.empty())
     return fail("no Python interpreter with the package mpopt was found: set "
@@ -127,7 +124,7 @@ int mpopt::runPythonCommand(StringRef name, int count, char **words) {
     setenv("PYTHONPATH", folders.c_str(), /*overwrite=*/1);
   }
   std::vector<const char *> command = {interpreter.program.c_str(), "-c",
-                                       kLauncher, name.data(), module};
+                                       kLauncher, name.data(), known->module};
   command.insert(command.end(), words, words + count);
   command.push_back(nullptr);
   execv(command.front(), const_cast<char **>(command.data()));

@@ -79,8 +79,10 @@ static int run(const Options &options) {
 
 int main(int argc, char **argv) {
   // Words behind it are options of another program.
-  if (argc > 1 && isPythonCommand(argv[1]))
-    return runPythonCommand(argv[1], argc - 2, argv + 2);
+  if (argc > 1)
+    if (std::optional<int> status =
+            runPythonCommand(argv[1], argc - 2, argv + 2))
+      return *status;
   installSignalHandlers();
   int status = kFault;
   if (llvm::Expected<Options> options = parseOptions(argc, argv))

@@ -10,6 +10,8 @@
 
 #include "mpopt/Driver/Options.h"
 
+#include <optional>
+
 namespace mpopt {
 
 enum ExitStatus { kClean = 0, kFindings = 1, kFault = 2 };
@@ -23,13 +25,12 @@ int confirm(const Options &options, llvm::StringRef version);
 /// Writes the imported IR.
 int emitMlir(const Options &options);
 
-/// True for the commands of the Python package: lint, run and view.
-bool isPythonCommand(llvm::StringRef name);
-
-/// Becomes the Python package's command of that name with these words, by the
-/// interpreter that MPOPT_PYTHON names, that of the wheel, or that of the
-/// checkout. Returns only if that fails, after an error was printed.
-int runPythonCommand(llvm::StringRef name, int count, char **words);
+/// Becomes the Python package's command of that name (lint, run or view) with
+/// these words, by the interpreter that MPOPT_PYTHON names, that of the wheel,
+/// or that of the checkout. Returns nothing for other names, and a status if
+/// the command cannot be run, after an error was printed.
+std::optional<int> runPythonCommand(llvm::StringRef name, int count,
+                                    char **words);
 
 /// Compares two models or reports and writes what changed; the JSON names
 /// `version`.
