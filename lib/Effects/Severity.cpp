@@ -21,17 +21,13 @@ using namespace mpopt;
 static constexpr size_t kMostCauses = 5;
 static constexpr double kLeastShare = 0.01;
 
-static double getErrorFrom(ModuleOp module) {
-  return getThreshold(module, kEffectError);
-}
-static double getWarningFrom(ModuleOp module) {
-  return getThreshold(module, kEffectWarning);
-}
-
-static Severity severityOf(double error, ModuleOp module) {
-  return error >= getErrorFrom(module)     ? Severity::Error
-         : error >= getWarningFrom(module) ? Severity::Warning
-                                           : Severity::Note;
+/// By two thresholds, those of errors where none are named.
+static Severity severityOf(double share, ModuleOp module,
+                           StringRef errorFrom = kEffectError,
+                           StringRef warningFrom = kEffectWarning) {
+  return share >= getThreshold(module, errorFrom)     ? Severity::Error
+         : share >= getThreshold(module, warningFrom) ? Severity::Warning
+                                                      : Severity::Note;
 }
 
 /// Infinite if Inf or NaN is expected, NaN if the error is not known.
@@ -201,10 +197,9 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
 // Decisions
 //===----------------------------------------------------------------------===//
 
-static Severity severityOfChange(double share, ModuleOp module) {
-  return share >= getThreshold(module, kDecisionError)     ? Severity::Error
-         : share >= getThreshold(module, kDecisionWarning) ? Severity::Warning
-                                                           : Severity::Note;
+static Severity severityOf(const OutputDecision &output, ModuleOp module) {
+  return severityOf(output.share.value_or(0), module, kDecisionError,
+                    kDecisionWarning);
 }
 
 static StringRef nameElements(Value output) {
@@ -218,7 +213,7 @@ void mpopt::reportChangedDecisions(ModuleOp module,
   FindingList list(module);
   for (const OutputDecision &output : effects.decisions) {
     Operation *op = output.value.getDefiningOp();
-    Severity severity = severityOfChange(output.share.value_or(0), module);
+    Severity severity = severityOf(output, module);
     if (!op || severity == Severity::Note)
       continue;
     FindingBuilder finding(list, rule, op, output.value, Certainty::Likely);
@@ -240,7 +235,7 @@ mpopt::describeDecisions(ModuleOp module, const OutputEffects &effects) {
         {output.name, nameElements(output.value).str(),
          output.share.value_or(NAN),
          output.unknown ? getTensorName(output.unknown) : std::string(),
-         int(severityOfChange(output.share.value_or(0), module))});
+         int(severityOf(output, module))});
   return reports;
 }
 
