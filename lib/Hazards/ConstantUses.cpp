@@ -30,6 +30,21 @@ double ConstantUse::flushedShare() const {
   return stats.nonZero() ? double(stats.flushes) / double(stats.nonZero()) : 0;
 }
 
+FindingBuilder mpopt::describe(FindingBuilder finding, const ConstantUse &use) {
+  return finding.tensor(use.value())
+      .dtype(use.type)
+      .bound(use.stats.min, use.stats.max);
+}
+
+FindingBuilder mpopt::describeLimited(FindingBuilder finding,
+                                      const ConstantUse &use,
+                                      const llvm::Twine &change) {
+  return describe(finding, use)
+      .message(change + ", the policy's limit for constants")
+      .cause(use.value(), "is written within the limit")
+      .fix("keep-fp32", "keep the op that uses it in f32");
+}
+
 //===----------------------------------------------------------------------===//
 // Which formats
 //===----------------------------------------------------------------------===//

@@ -175,3 +175,8 @@ LossScaler TrainingFacts::getScaler(bool inF16) const {
   result.minimum = scaler.minimum.value_or(result.minimum);
   return result;
 }
+
+bool mpopt::isTrained(Operation *op) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  return function && function->hasAttr(kTrainingStepAttr);
+}

@@ -11,6 +11,7 @@
 #define MPOPT_HAZARDS_CONSTANTUSES_H
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Hazards/FindingList.h"
 #include "mpopt/Numerics/ConstantLimits.h"
 #include "mpopt/Ranges/Weights/Kernels/Summary.h"
 
@@ -43,6 +44,13 @@ struct ConstantUse {
     return stats.absMax > 0 && stats.absMax < limits.least;
   }
 };
+
+/// Names the constant, its narrower dtype and its magnitudes.
+FindingBuilder describe(FindingBuilder finding, const ConstantUse &use);
+/// The same of one that the policy's limit for constants changes: `change` says
+/// what becomes of which values.
+FindingBuilder describeLimited(FindingBuilder finding, const ConstantUse &use,
+                               const llvm::Twine &change);
 
 class ConstantUses {
 public:

@@ -104,6 +104,9 @@ struct TrainingFacts {
   LossScaler getScaler(bool inF16) const;
 };
 
+/// True if a training step computes the gradients of the op's function.
+bool isTrained(mlir::Operation *op);
+
 } // namespace mpopt
 
 #endif // MPOPT_HAZARDS_TRAININGFACTS_H

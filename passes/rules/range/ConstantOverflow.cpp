@@ -82,14 +82,12 @@ void ConstantOverflow::judge(const ConstantUse &use) {
                                         : "clamped";
   auto [mask, operand] = getMaskUse(use);
 
-  FindingBuilder finding = report(operand->getOwner(), operand->get());
-  finding.tensor(use.value())
-      .dtype(use.type)
-      .bound(stats.min, stats.max)
-      .cause(use.value(),
-             describeLoss(stats, stats.overflows, stats.firstOverflow,
-                          "past the largest " + dtype + " value, " +
-                              formatNumber(format.maxFinite)));
+  FindingBuilder finding =
+      describe(report(operand->getOwner(), operand->get()), use);
+  finding.cause(use.value(),
+                describeLoss(stats, stats.overflows, stats.firstOverflow,
+                             "past the largest " + dtype + " value, " +
+                                 formatNumber(format.maxFinite)));
   std::string what = stats.elements == 1
                          ? "constant " + formatNumber(stats.min) + " becomes " +
                                (stats.min < 0 && format.hasInf ? "-" : "") +
@@ -139,20 +137,13 @@ void ConstantOverflow::judgeReduced(const ConstantUse &use) {
   // It masks scores as before.
   if (mask != MaskUse::None && -use.limits.most < maskedBelow())
     return;
-  std::string most = formatNumber(use.limits.most);
-  bool number = use.stats.elements == 1;
-  report(operand->getOwner(), operand->get())
-      .tensor(use.value())
-      .dtype(use.type)
-      .bound(use.stats.min, use.stats.max)
+  std::string change = use.stats.elements == 1
+                           ? "constant " + formatNumber(use.stats.min) +
+                                 " becomes " + (use.stats.min < 0 ? "-" : "")
+                           : "values of the constant, of magnitudes up to " +
+                                 formatNumber(use.stats.absMax) + ", become ";
+  describeLimited(report(operand->getOwner(), operand->get()), use,
+                  change + formatNumber(use.limits.most))
       .severity(Severity::Warning)
-      .about(operand->get())
-      .message(number ? "constant " + formatNumber(use.stats.min) +
-                            " becomes " + (use.stats.min < 0 ? "-" : "") +
-                            most + ", the policy's limit for constants"
-                      : "values of the constant, of magnitudes up to " +
-                            formatNumber(use.stats.absMax) + ", become " +
-                            most + ", the policy's limit for constants")
-      .cause(use.value(), "is written within the limit")
-      .fix("keep-fp32", "keep the op that uses it in f32");
+      .about(operand->get());
 }

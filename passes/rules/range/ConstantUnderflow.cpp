@@ -10,6 +10,7 @@
 #include "mpopt/Hazards/ConstantUses.h"
 #include "mpopt/Hazards/FlushedShare.h"
 #include "mpopt/Hazards/RangeSupport.h"
+#include "mpopt/Hazards/TrainingFacts.h"
 #include "mpopt/Hazards/Zeros.h"
 #include "mpopt/Repair/Scaling.h"
 #include "passes/rules/Rules.h"
@@ -19,15 +20,12 @@
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Roles.h"
-#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Normal.h"
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Propagate/StorageErrors.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
-
-#include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <cmath>
 
@@ -80,10 +78,7 @@ static Guarded findGuarded(const ConstantUse &use) {
 
 FindingBuilder ConstantUnderflow::start(const ConstantUse &use,
                                         OpOperand &operand) {
-  return report(operand.getOwner(), operand.get())
-      .tensor(use.value())
-      .dtype(use.type)
-      .bound(use.stats.min, use.stats.max);
+  return describe(report(operand.getOwner(), operand.get()), use);
 }
 
 static std::string describeOp(Operation *op) {
@@ -119,12 +114,6 @@ static bool sumsPositive(Value value) {
   Operation *term = getMaker(op->getOperand(0), Peel::CastsAndViews);
   return hasRole(term, Role::NeverZero | Role::Probability) ||
          (hasRole(term, Role::Division) && isConstant(term->getOperand(0)));
-}
-
-/// True if a training step computes the gradients of the op's function.
-static bool isTrained(Operation *op) {
-  auto function = op->getParentOfType<FunctionOpInterface>();
-  return function && function->hasAttr(kTrainingStepAttr);
 }
 
 /// True if a number or more of the value are expected to be stored as 0.
@@ -356,18 +345,16 @@ void ConstantUnderflow::reportShare(const ConstantUse &use) {
 
 /// A converter wrote a larger number in the place of each.
 void ConstantUnderflow::reportRaised(const ConstantUse &use) {
-  std::string least = formatNumber(use.limits.least);
-  start(use, *use.uses.front())
+  OpOperand &operand = *use.uses.front();
+  std::string change =
+      use.stats.elements == 1
+          ? "constant " + formatNumber(use.stats.minNonZero) + " becomes "
+          : "every value of the constant, of magnitudes up to " +
+                formatNumber(use.stats.absMax) + ", becomes ";
+  describeLimited(report(operand.getOwner(), operand.get()), use,
+                  change + formatNumber(use.limits.least))
       .severity(Severity::Note)
-      .about(use.uses.front()->get())
-      .message(
-          (use.stats.elements == 1
-               ? "constant " + formatNumber(use.stats.minNonZero) + " becomes "
-               : "every value of the constant, of magnitudes up to " +
-                     formatNumber(use.stats.absMax) + ", becomes ") +
-          least + ", the policy's limit for constants")
-      .cause(use.value(), "is written within the limit")
-      .fix("keep-fp32", "keep the op that uses it in f32");
+      .about(operand.get());
 }
 
 void ConstantUnderflow::judge(const ConstantUse &use) {

@@ -7,15 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/OverflowSites.h"
+#include "mpopt/Hazards/TrainingFacts.h"
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Roles.h"
-#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Masking.h"
-
-#include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_MASKCONSTANT
@@ -99,12 +97,6 @@ static bool replacesRows(Value scores) {
     }
   }
   return false;
-}
-
-/// True if a training step computes the gradients of the op's function.
-static bool isTrained(Operation *op) {
-  auto function = op->getParentOfType<FunctionOpInterface>();
-  return function && function->hasAttr(kTrainingStepAttr);
 }
 
 void MaskConstant::judgeRows(Operation *softmax, const OverflowSites &sites) {
