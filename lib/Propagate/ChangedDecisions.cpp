@@ -17,13 +17,14 @@
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Normal.h"
 #include "mpopt/Numerics/StorageError.h"
-#include "mpopt/Numerics/Unary.h"
 #include "mpopt/Propagate/Masks.h"
 #include "mpopt/Propagate/NonFinite.h"
-#include "mpopt/Ranges/Value/FunctionOf.h"
+#include "mpopt/Ranges/Value/Expression.h"
 
 #include <cmath>
 #include <numbers>
+#include <numeric>
+#include <vector>
 
 using namespace mlir;
 using namespace mpopt;
@@ -229,102 +230,33 @@ std::optional<double> ChangedDecisions::shareOfComparison(Operation *op) const {
 // Chosen elements
 //===----------------------------------------------------------------------===//
 
-static std::optional<double> valueAt(Value value, Value x, double at,
-                                     bool stored, unsigned depth);
-
-/// The result of an op, before it is stored.
-static std::optional<double> evaluateAt(Value value, Value x, double at,
-                                        bool stored, unsigned depth) {
-  Operation *op = value.getDefiningOp();
-  if (!op || depth == 0 || op->getNumOperands() == 0 ||
-      op->getNumOperands() > 2)
-    return std::nullopt;
-  std::optional<double> lhs =
-      valueAt(op->getOperand(0), x, at, stored, depth - 1);
-  if (!lhs)
-    return std::nullopt;
-  if (op->getNumOperands() == 1) {
-    std::optional<Unary> function = getFunction(op);
-    return function ? std::optional(evaluate(*function, *lhs)) : std::nullopt;
-  }
-  std::optional<double> rhs =
-      valueAt(op->getOperand(1), x, at, stored, depth - 1);
-  if (!rhs)
-    return std::nullopt;
-  if (hasRole(op, Role::Addition))
-    return *lhs + *rhs;
-  if (hasRole(op, Role::Subtraction))
-    return *lhs - *rhs;
-  if (hasRole(op, Role::Multiplication))
-    return *lhs * *rhs;
-  if (hasRole(op, Role::Division) && *rhs != 0)
-    return *lhs / *rhs;
-  return std::nullopt;
-}
-
-/// A function of x alone, at one x: through rows of the function table and
-/// arithmetic with numbers; with each step rounded to its dtype if `stored`.
-static std::optional<double> valueAt(Value value, Value x, double at,
-                                     bool stored, unsigned depth = 16) {
-  std::optional<double> result;
-  Value source = peel(value);
-  if (source == peel(x))
-    result = at;
-  else if (std::optional<double> number = getSplatConstant(source))
-    result = number;
-  else
-    result = evaluateAt(source, x, at, stored, depth);
-  const FloatFormat *format = getFloatFormat(getElementType(value));
-  return result && stored && format ? std::optional(format->round(*result))
-                                    : result;
-}
-
-/// The whole numbers that a chain of functions starts from; null if it does
-/// not.
-static Value findWhole(Value value) {
-  // Buckets of distances take a handful of ops.
-  constexpr unsigned kMostOps = 16;
-  for (unsigned count = 0; count < kMostOps; ++count) {
-    value = peel(value);
-    if (!isFloat(value))
-      return value;
-    Operation *op = value.getDefiningOp();
-    if (!op || op->getNumOperands() == 0)
-      return {};
-    if (op->getNumOperands() == 1)
-      value = op->getOperand(0);
-    else if (std::optional<std::pair<Value, double>> split = splitNumber(op))
-      value = split->first;
-    else
-      return {};
-  }
-  return {};
-}
-
-/// The share of the whole numbers x of which a function, cut off behind the
-/// point, changes as its steps are stored. Nothing if there are too many.
-static std::optional<double> shareOfFunction(Value value, Value x,
+/// The share of the whole numbers of which a function, cut off behind the
+/// point, changes as its steps are stored. Nothing if it is none of whole
+/// numbers, or of too many.
+static std::optional<double> shareOfFunction(Value value,
                                              const RangeAnalysis &ranges) {
   constexpr double kMost = 1 << 14;      // positions of a long sequence
   constexpr double kUncertain = 0x1p-20; // FP32 after eight roundings
-  Cell hull = ranges.of(x).hull();
+  std::optional<Expression> function = Expression::ofValue(value);
+  if (!function || isFloat(function->variable()))
+    return std::nullopt;
+  Cell hull = ranges.of(function->variable()).hull();
   if (!(hull.hi - hull.lo <= kMost))
     return std::nullopt;
+  std::vector<double> points(size_t(hull.hi - hull.lo) + 1);
+  std::iota(points.begin(), points.end(), hull.lo);
+  std::vector<double> exact(points.size()), stored(points.size());
+  function->evaluate(points, exact);
+  function->evaluate(points, stored, /*asStored=*/true);
   double changed = 0, count = 0;
-  int64_t numbers = int64_t(hull.hi - hull.lo) + 1;
-  for (int64_t index = 0; index < numbers; ++index) {
-    double at = hull.lo + double(index);
-    std::optional<double> exact = valueAt(value, x, at, /*stored=*/false),
-                          stored = valueAt(value, x, at, /*stored=*/true);
-    if (!exact || !stored)
-      return std::nullopt;
+  for (auto [is, becomes] : llvm::zip_equal(exact, stored)) {
     // FP32 does not know either on which side of an edge it is.
-    double toEdge = std::fabs(*exact - std::round(*exact));
-    if (!std::isfinite(*exact) || !std::isfinite(*stored) ||
-        toEdge < kUncertain * std::fabs(*exact))
+    double toEdge = std::fabs(is - std::round(is));
+    if (!std::isfinite(is) || !std::isfinite(becomes) ||
+        toEdge < kUncertain * std::fabs(is))
       continue;
     ++count;
-    changed += std::trunc(*exact) != std::trunc(*stored);
+    changed += std::trunc(is) != std::trunc(becomes);
   }
   return count > 0 ? changed / count : 0;
 }
@@ -333,9 +265,8 @@ static std::optional<double> shareOfFunction(Value value, Value x,
 std::optional<double> ChangedDecisions::shareOfWhole(Value value) const {
   if (ranges.preRounding(value).integral)
     return 0;
-  if (Value whole = findWhole(value))
-    if (auto share = shareOfFunction(value, whole, ranges))
-      return share;
+  if (auto share = shareOfFunction(value, ranges))
+    return share;
   if (!moments.isKnown(value))
     return std::nullopt;
   return std::min(1.0,
@@ -352,11 +283,12 @@ static std::optional<double> squaredJump(mp::WhereOp op) {
   if (!split)
     return std::nullopt;
   auto [x, edge] = *split;
-  std::optional<double> lhs = valueAt(op.getLhs(), x, edge, false),
-                        rhs = valueAt(op.getRhs(), x, edge, false);
+  std::optional<Expression> lhs = Expression::ofValue(op.getLhs(), peel(x)),
+                            rhs = Expression::ofValue(op.getRhs(), peel(x));
   if (!lhs || !rhs)
     return std::nullopt;
-  return (*lhs - *rhs) * (*lhs - *rhs);
+  double jump = lhs->evaluate(edge) - rhs->evaluate(edge);
+  return std::isfinite(jump) ? std::optional(jump * jump) : std::nullopt;
 }
 
 /// The mean square of the error of an element that is another choice.

@@ -78,6 +78,19 @@ bool Expression::findVariable(Value value, const MaybeShape &shape,
   return getShape(value) == shape;
 }
 
+bool Expression::dependsOnlyOn(Value variable, Value value,
+                               const MaybeShape &shape) {
+  Value found = variable;
+  return findVariable(value, shape, 0, found) && found == variable;
+}
+
+Expression Expression::ofStep(Operation *op, Value variable) {
+  Expression expression(variable);
+  Step last = expression.makeStep(op);
+  expression.steps.push_back(last);
+  return expression;
+}
+
 std::optional<Expression> Expression::of(Operation *op) {
   if (op->getNumOperands() < 2 || !kindOf(op) || !isStep(op))
     return std::nullopt;
@@ -100,22 +113,15 @@ std::optional<Expression> Expression::of(Operation *op) {
   bool chooses = isa<mp::WhereOp>(op);
   if (variables.size() < (chooses ? 3 : 2))
     return std::nullopt;
-  auto makeOf = [&](Value variable) {
-    Expression expression(variable);
-    Step last = expression.makeStep(op);
-    expression.steps.push_back(last);
-    return expression;
-  };
   if (llvm::all_equal(variables))
-    return makeOf(variables.front());
+    return ofStep(op, variables.front());
   // One operand may itself be what the others depend on.
   for (Value candidate : depending)
     if (llvm::all_of(depending, [&](Value operand) {
-          Value found = candidate;
           return operand == candidate ||
-                 (findVariable(operand, shape, 0, found) && found == candidate);
+                 dependsOnlyOn(candidate, operand, shape);
         }))
-      return makeOf(candidate);
+      return ofStep(op, candidate);
   return std::nullopt;
 }
 
@@ -165,11 +171,12 @@ unsigned Expression::addFactor(const Factor &factor) {
   return steps.size() - 1;
 }
 
-std::optional<Expression> Expression::ofValue(Value value) {
-  MaybeShape shape = getShape(value);
-  Value variable;
-  if (!shape || !findVariable(value, shape, 0, variable) || !variable ||
-      variable == value)
+std::optional<Expression> Expression::ofValue(Value value, Value variable) {
+  MaybeShape shape = getShape(variable ? variable : value);
+  bool isFound = shape && (variable ? dependsOnlyOn(variable, value, shape)
+                                    : findVariable(value, shape, 0, variable) &&
+                                          variable && variable != value);
+  if (!isFound)
     return std::nullopt;
   Expression expression(variable);
   expression.add(value);
@@ -181,10 +188,8 @@ std::optional<Expression> Expression::ofOperand(Operation *op, Value operand) {
   if (op->getNumResults() != 1 || !shape ||
       !isa<FloatType>(getElementType(op->getResult(0))))
     return std::nullopt;
-  Expression expression(operand);
   auto dependsOnIt = [&](Value value) {
-    Value found = operand;
-    return findVariable(value, shape, 0, found) && found == operand;
+    return dependsOnlyOn(operand, value, shape);
   };
   auto where = dyn_cast<mp::WhereOp>(op);
   bool copies =
@@ -194,15 +199,14 @@ std::optional<Expression> Expression::ofOperand(Operation *op, Value operand) {
        ((where.getLhs() == operand && getSplatConstant(where.getRhs())) ||
         (where.getRhs() == operand && getSplatConstant(where.getLhs()))));
   if (copies) {
+    Expression expression(operand);
     expression.add(operand);
     return expression;
   }
   if (!isStep(op) || getShape(op->getResult(0)) != shape ||
       !llvm::all_of(op->getOperands(), dependsOnIt))
     return std::nullopt;
-  Step last = expression.makeStep(op);
-  expression.steps.push_back(last);
-  return expression;
+  return ofStep(op, operand);
 }
 
 Expression::Step Expression::makeStep(Operation *op) {
@@ -245,6 +249,7 @@ unsigned Expression::add(Value value) {
   } else {
     step = makeStep(value.getDefiningOp());
   }
+  step.format = getFloatFormat(getElementType(value));
   known[value] = steps.size();
   steps.push_back(step);
   return steps.size() - 1;
@@ -286,7 +291,8 @@ void Expression::combine(Kind kind, const double *lhs, const double *rhs,
 }
 
 void Expression::evaluate(llvm::ArrayRef<double> points,
-                          llvm::MutableArrayRef<double> results) const {
+                          llvm::MutableArrayRef<double> results,
+                          bool asStored) const {
   // A row of numbers for each step, one after another: loops over rows are
   // vector code.
   size_t count = points.size();
@@ -330,6 +336,9 @@ void Expression::evaluate(llvm::ArrayRef<double> points,
     default:
       combine(step.kind, row(0), row(1), out, count);
     }
+    if (asStored && step.format)
+      for (size_t i = 0; i < count; ++i)
+        out[i] = step.format->round(out[i]);
   }
   llvm::copy(llvm::ArrayRef(rows).take_back(count), results.begin());
 }

@@ -41,8 +41,10 @@ public:
   static std::optional<Expression> ofProduct(llvm::ArrayRef<Factor> factors,
                                              const MaybeShape &shape);
   /// A value that is computed of one other, element by element; nothing if it
-  /// is computed of several or in another way.
-  static std::optional<Expression> ofValue(mlir::Value value);
+  /// is computed of several or in another way. Of `variable`, if it is not
+  /// null, of which numbers and itself are functions, too.
+  static std::optional<Expression> ofValue(mlir::Value value,
+                                           mlir::Value variable = {});
   /// The result of an op as a function of that operand, in any order of the
   /// elements; nothing if it depends on anything else. A choice between the
   /// operand and a number by something else is taken to choose the operand.
@@ -51,9 +53,11 @@ public:
 
   mlir::Value variable() const { return its; }
   double evaluate(double x) const;
-  /// The values at `points`, in an array as long.
+  /// The values at `points`, in an array as long; `asStored`: with each step of
+  /// `ofValue` rounded to its dtype.
   void evaluate(llvm::ArrayRef<double> points,
-                llvm::MutableArrayRef<double> values) const;
+                llvm::MutableArrayRef<double> values,
+                bool asStored = false) const;
 
 private:
   enum class Kind {
@@ -80,6 +84,8 @@ private:
     /// Earlier steps.
     unsigned operands[3] = {0, 0, 0};
     double number = 0;
+    /// In which the step is stored; null if that is no float.
+    const FloatFormat *format = nullptr;
     Unary unary{UnaryFunction::Relu};
   };
 
@@ -91,6 +97,11 @@ private:
   static bool isStep(mlir::Operation *op);
   static bool findVariable(mlir::Value value, const MaybeShape &shape,
                            unsigned depth, mlir::Value &variable);
+  /// True if the value is an elementwise function of the variable, or a number.
+  static bool dependsOnlyOn(mlir::Value variable, mlir::Value value,
+                            const MaybeShape &shape);
+  /// The result of an op all of whose operands depend on the variable only.
+  static Expression ofStep(mlir::Operation *op, mlir::Value variable);
   Step makeStep(mlir::Operation *op);
   static void combine(Kind kind, const double *lhs, const double *rhs,
                       double *out, size_t count);
