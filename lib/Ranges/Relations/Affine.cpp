@@ -297,6 +297,8 @@ static bool isAlong(Value value, Value product, bool byRow) {
   return *of == expected && !llvm::is_contained(expected, kDynamic);
 }
 
+/// The estimate in other forms, and what replaces this one's moments:
+/// expectSquaredDistance (SquaredDistance.cpp).
 static void refineDistance(const LinearForm &form, AbstractValue &value,
                            TransferContext &ctx) {
   if (form.terms.size() != 3 || !(form.shift.lo >= 0))

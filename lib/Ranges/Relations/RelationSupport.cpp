@@ -120,6 +120,11 @@ void relations::expectLike(AbstractValue &value,
     cells::setLikely(cell, like.cell(group));
 }
 
+void relations::expectWithin(AbstractValue &value, const Interval &interval) {
+  for (CellRef cell : value.mutableCells())
+    cells::setLikely(cell, cells::getLikely(cell).within(interval));
+}
+
 void relations::clamp(AbstractValue &value, double lo, double hi) {
   if (llvm::all_of(value.cells(), [&](const Cell &cell) {
         return cell.lo >= lo && cell.hi <= hi;

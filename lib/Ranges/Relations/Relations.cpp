@@ -307,9 +307,7 @@ static void expectCombination(mp::ReduceSumOp op, AbstractValue &value,
         weights.rank() != ctx.rankOf(op.getInput()) || !averaged.hasLikely())
       continue;
     Cell all = averaged.hull();
-    for (CellRef cell : value.mutableCells())
-      cells::setLikely(
-          cell, cells::getLikely(cell).within({all.likelyLo, all.likelyHi}));
+    expectWithin(value, {all.likelyLo, all.likelyHi});
   }
 }
 

@@ -4,7 +4,8 @@
 // |u|^2 + |v|^2 - 2 u . v is |u - v|^2: nearest entries of a codebook, kernels
 // of all pairs, contrastive losses. Its three terms depend on each other; were
 // they independent, half of the distances near 0 would be expected below it.
-// The estimate only, since rounding may take more than a small distance.
+// The estimate only, since rounding may take more than a small distance; the
+// bound, by plain products of matrices, is refineDistance's (Affine.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,6 +71,8 @@ static Value findSquared(Value term, TransferContext &ctx) {
 
 void relations::expectSquaredDistance(Value result, AbstractValue &value,
                                       TransferContext &ctx) {
+  if (!value.hasLikely())
+    return;
   SmallVector<Value, 2> squared;
   std::optional<Term> product;
   for (Term term : splitSum(result.getDefiningOp())) {
@@ -79,7 +82,7 @@ void relations::expectSquaredDistance(Value result, AbstractValue &value,
     else if (!product)
       product = term;
   }
-  if (squared.size() != 2 || !product || !value.hasLikely())
+  if (squared.size() != 2 || !product)
     return;
   SumOfProducts dot = SumOfProducts::of(product->value, squared, ctx);
   if (dot.sums != 1 || dot.factors.size() != 2 || dot.bias != product->bias ||
@@ -92,7 +95,8 @@ void relations::expectSquaredDistance(Value result, AbstractValue &value,
     return;
   expected = expected.regrouped(value.dims());
   // Rows of few directions may be next to each other, and a row is no distance
-  // away from itself: the least distance stays that of independent terms.
+  // away from itself: the least distance is not raised above that of
+  // independent terms, or that of refineDistance.
   for (auto [group, cell] : llvm::enumerate(value.mutableCells())) {
     Likely likely = cells::getLikely(expected.cell(group));
     likely.lo = std::max(0.0, std::min(likely.lo, cell.likelyLo));

@@ -30,17 +30,16 @@ static bool isOneOf(Value value, ArrayRef<Value> weights) {
       weights, [&](Value weight) { return isSameExpression(value, weight); });
 }
 
-/// True if products with one of the weights are added up in the value.
-static bool isWeighted(Value value, ArrayRef<Value> weights, unsigned depth) {
-  value = mpopt::peel(value, Peel::CastsAndViews);
-  Operation *op = value.getDefiningOp();
-  return isOneOf(value, weights) ||
-         (op && depth < kMostDepth &&
-          llvm::any_of(
-              termsOf(op),
-              [&](Value operand) {
-                return isWeighted(operand, weights, depth + 1);
-              }));
+/// True if the op adds up products with one of the weights.
+static bool isWeighted(Operation *op, ArrayRef<Value> weights, unsigned depth) {
+  return op && depth < kMostDepth &&
+         llvm::any_of(
+             termsOf(op),
+             [&](Value operand) {
+               operand = mpopt::peel(operand, Peel::CastsAndViews);
+               return isOneOf(operand, weights) ||
+                      isWeighted(operand.getDefiningOp(), weights, depth + 1);
+             });
 }
 
 /// Splits a value into its factors; one that holds none of the weights, if
@@ -55,7 +54,7 @@ static void collect(Value value, ArrayRef<Value> weights, SumOfProducts &sum,
   }
   bool splits = op && depth < kMostDepth && !termsOf(op).empty() &&
                 (weights.empty() ||
-                 (!isOneOf(value, weights) && isWeighted(value, weights, depth)));
+                 (!isOneOf(value, weights) && isWeighted(op, weights, depth)));
   if (!splits) {
     sum.factors.push_back(value);
     return;

@@ -87,7 +87,5 @@ void relations::expectWeightedMean(Value result, AbstractValue &value,
   if (!x.hasLikely())
     return;
   Cell all = x.hull();
-  Interval within = Interval{all.likelyLo, all.likelyHi} * averaged->second;
-  for (CellRef cell : value.mutableCells())
-    cells::setLikely(cell, cells::getLikely(cell).within(within));
+  expectWithin(value, Interval{all.likelyLo, all.likelyHi} * averaged->second);
 }

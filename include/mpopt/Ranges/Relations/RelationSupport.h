@@ -57,6 +57,8 @@ mlir::Operation *getReduction(mlir::Value value, Rounding *error = nullptr);
 
 /// Takes what is expected of another value of the same shape, if anything is.
 void expectLike(AbstractValue &value, const AbstractValue &expected);
+/// Cuts what is expected to an interval.
+void expectWithin(AbstractValue &value, const Interval &interval);
 /// Cuts every cell to [lo, hi].
 void clamp(AbstractValue &value, double lo, double hi);
 /// Claims that norm unless the value has a smaller one.
