@@ -61,3 +61,15 @@ double mpopt::expectedLeast(double mean, double variance, double k) {
     return std::max(0.0, mean - k * std::sqrt(variance));
   return std::min(mean, gammaQuantile(shape, -k * k / 2) * variance / mean);
 }
+
+double mpopt::leastOfPositive(double mean, double variance, double draws) {
+  double shape = mean * mean / variance;
+  double count = std::max(draws, 2.0);
+  double root =
+      1 - 1 / (9 * shape) - expectedExtreme(count) / (3 * std::sqrt(shape));
+  if (root > 0.5)
+    return mean * root * root * root;
+  double least = mean / shape *
+                 std::exp((std::lgamma(shape + 1) - std::log(count)) / shape);
+  return std::min(least, mean);
+}

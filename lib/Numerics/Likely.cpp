@@ -78,18 +78,6 @@ double mpopt::expectedExtreme(double count, double draws) {
   return std::sqrt(2 * std::log(std::max(count * draws, 2.0)));
 }
 
-double mpopt::leastOfPositive(double mean, double variance, double draws) {
-  double shape = mean * mean / variance;
-  double count = std::max(draws, 2.0);
-  double root =
-      1 - 1 / (9 * shape) - expectedExtreme(count) / (3 * std::sqrt(shape));
-  if (root > 0.5)
-    return mean * root * root * root;
-  double least = mean / shape *
-                 std::exp((std::lgamma(shape + 1) - std::log(count)) / shape);
-  return std::min(least, mean);
-}
-
 double mpopt::expectedFilterExtreme(double count) {
   // From where the Laplacian reaches beyond the normal on.
   return std::max(expectedExtreme(count),

@@ -46,11 +46,6 @@ struct Likely {
 /// two draws. It is above the expectation itself, which is `expectedMaximum`.
 double expectedExtreme(double count, double draws = 1);
 
-/// The least of so many draws of a sum of positive terms, a gamma variable of
-/// that mean and variance: few squares that decide a sum of squares are all
-/// small now and then. Wilson and Hilferty's cube of a normal one, and where
-/// that is near zero the first term of the distribution's series.
-double leastOfPositive(double mean, double variance, double draws);
 /// The same for the responses of trained filters to signals. Those of natural
 /// images and sounds are nearly Laplacian (Field, "Relations between the
 /// statistics of natural images and the response properties of cortical cells",
@@ -63,6 +58,12 @@ double expectedFilterExtreme(double count);
 /// gamma distribution of their mean and variance, whose density at 0 decides
 /// how near to it the least one comes: x with P(X < x) = exp(-k^2 / 2).
 double expectedLeast(double mean, double variance, double k);
+/// The least of so many draws of a sum of positive terms, a gamma variable of
+/// that mean and variance: few squares that decide a sum of squares are all
+/// small now and then. Wilson and Hilferty's cube of a normal one, and where
+/// that is near zero the first term of the distribution's series. It lies below
+/// `expectedLeast`, as terms that depend on each other have smaller sums.
+double leastOfPositive(double mean, double variance, double draws);
 /// The expectation of the largest of `count` normal draws, in standard
 /// deviations from the mean; 0 for one draw.
 double expectedMaximum(double count);

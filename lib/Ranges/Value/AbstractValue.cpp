@@ -86,7 +86,7 @@ std::optional<double> AbstractValue::constant() const {
   return first;
 }
 
-Cell AbstractValue::hull() const { return mergeCells(cells()); }
+Cell AbstractValue::hull() const { return cells().merged(); }
 
 Magnitudes AbstractValue::magnitudes() const {
   auto largest = [](const FieldNumbers &a, const FieldNumbers &b) {

@@ -225,7 +225,7 @@ Cell Cells::merged() const {
 }
 
 Cell mpopt::mergeCells(ArrayRef<Cell> cells) {
-  return cells.size() == 1 ? cells.front() : mergeCells(Cells(cells));
+  return cells.size() == 1 ? cells.front() : Cells(cells).merged();
 }
 
 Cells mpopt::mergeGroups(const Cells &cells, ArrayRef<uint32_t> into,

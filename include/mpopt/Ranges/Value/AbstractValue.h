@@ -328,6 +328,10 @@ void forEachGroup(
 /// The number of groups of `dims`.
 size_t countGroups(llvm::ArrayRef<int64_t> dims);
 
+/// By how much merging `axis` widens the cells, relative to the whole's width;
+/// 0 if the axis is merged already.
+double mergingCost(const AbstractValue &value, int64_t axis);
+
 } // namespace mpopt
 
 #endif // MPOPT_RANGES_VALUE_ABSTRACTVALUE_H

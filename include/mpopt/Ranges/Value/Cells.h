@@ -266,7 +266,6 @@ private:
 };
 
 /// Groups of equal size as one.
-inline Cell mergeCells(const Cells &cells) { return cells.merged(); }
 Cell mergeCells(llvm::ArrayRef<Cell> cells);
 /// The same for each of `count` groups of the result; `into` says to which a
 /// group goes, and each has one at least.

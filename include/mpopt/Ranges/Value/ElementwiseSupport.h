@@ -58,10 +58,6 @@ ComputeError functionError(TransferContext &ctx, mlir::Value operand);
 /// elements of a row.
 double rowNorm(const AbstractValue &value, int64_t axis, int64_t count);
 
-/// By how much merging `axis` widens the cells, relative to the whole's width;
-/// 0 if the axis is merged already.
-double mergingCost(const AbstractValue &value, int64_t axis);
-
 } // namespace mpopt
 
 #endif // MPOPT_RANGES_VALUE_ELEMENTWISESUPPORT_H
