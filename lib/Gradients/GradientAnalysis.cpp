@@ -53,7 +53,7 @@ void GradientAnalysis::Driver::visitFunction(FunctionOpInterface function) {
 void GradientAnalysis::Driver::walk(Region &region) {
   for (Operation &op : region.getOps()) {
     visit(&op);
-    // Between two ops of a function nobody holds a reference.
+    // No reference is held between two ops of a function.
     if (!current) {
       ranges.limitRounded();
       if (projects)

@@ -14,8 +14,6 @@
 #include "mpopt/Ranges/Analysis/InputRanges.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
-#include "mlir/Interfaces/FunctionInterfaces.h"
-
 #include <cmath>
 
 using namespace mlir;
@@ -187,12 +185,7 @@ static bool readsDeclaredMask(Value value, unsigned &budget) {
     return llvm::any_of(op->getOperands(), [&](Value operand) {
       return readsDeclaredMask(operand, budget);
     });
-  auto input = cast<BlockArgument>(value);
-  auto function =
-      dyn_cast<FunctionOpInterface>(input.getOwner()->getParentOp());
-  auto assume = function ? function.getArgAttrOfType<DictionaryAttr>(
-                               input.getArgNumber(), "mp.assume")
-                         : DictionaryAttr();
+  DictionaryAttr assume = getAssumption(value);
   auto source = assume ? assume.getAs<StringAttr>("source") : StringAttr();
   return source && source.getValue() != "default" && assume.contains(kMaskKey);
 }

@@ -17,6 +17,17 @@
 using namespace mlir;
 using namespace mpopt;
 
+DictionaryAttr mpopt::getAssumption(Value input) {
+  auto argument = dyn_cast_if_present<BlockArgument>(input);
+  auto function =
+      argument
+          ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
+          : FunctionOpInterface();
+  return function ? function.getArgAttrOfType<DictionaryAttr>(
+                        argument.getArgNumber(), "mp.assume")
+                  : DictionaryAttr();
+}
+
 IntegerInput mpopt::describeInteger(BlockArgument input) {
   if (std::optional<IndexSpace> space = findIndexSpace(input))
     return {space->allowed, Interval{0, double(space->size - 1)},
@@ -207,8 +218,7 @@ mpopt::findAssumedElements(FunctionOpInterface function) {
   ShapeFacts facts;
   bool any = false;
   for (BlockArgument input : function.getArguments()) {
-    auto assume = function.getArgAttrOfType<DictionaryAttr>(
-        input.getArgNumber(), "mp.assume");
+    DictionaryAttr assume = getAssumption(input);
     auto end = [&](StringRef key) {
       auto number = assume ? assume.getAs<FloatAttr>(key) : FloatAttr();
       return number ? number.getValueAsDouble() : NAN;

@@ -80,7 +80,7 @@ void RangeAnalysis::Driver::visit(Operation *op) {
   if ((!transfer || losesTrack(op)) && counted.insert(op).second)
     unknown.push_back(op);
   current = outer;
-  // Between two ops of a function nobody holds a reference.
+  // No reference is held between two ops of a function.
   if (!current)
     limitRounded();
 }
@@ -140,9 +140,7 @@ void RangeAnalysis::Driver::walk(Region &region) {
 
 void RangeAnalysis::Driver::visitArgument(FunctionOpInterface function,
                                           BlockArgument argument) {
-  AbstractValue value =
-      inputRange(argument, function.getArgAttrOfType<DictionaryAttr>(
-                               argument.getArgNumber(), "mp.assume"));
+  AbstractValue value = inputRange(argument, getAssumption(argument));
   // Who describes single elements asks for bounds of single elements.
   if (value.groups() > limit.joint)
     limit.joint = limit.most;

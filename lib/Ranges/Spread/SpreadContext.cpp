@@ -4,10 +4,12 @@
 #include "mpopt/Ranges/Spread/SpreadContext.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Numerics/Likely.h"
+#include "mpopt/Ranges/Analysis/InputRanges.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -83,27 +85,10 @@ Spread SpreadContext::spreadOfArgument(BlockArgument argument, double samples) {
   return spread;
 }
 
-/// The argument whose elements the value has, in other places.
-static BlockArgument findSource(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isViewLike(op) && !isa<mp::CastOp>(op))
-      return {};
-    value = op->getOperand(0);
-  }
-  return dyn_cast<BlockArgument>(value);
-}
-
 /// The declared frequencies of `count` classes or rows; empty if nothing is
 /// declared.
 static std::vector<double> declaredFrequencies(Value indices, size_t count) {
-  BlockArgument argument = findSource(indices);
-  auto function =
-      argument
-          ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
-          : FunctionOpInterface();
-  auto assumed = function ? function.getArgAttrOfType<DictionaryAttr>(
-                                argument.getArgNumber(), "mp.assume")
-                          : DictionaryAttr();
+  DictionaryAttr assumed = getAssumption(peel(indices, Peel::CastsAndViews));
   if (!assumed)
     return {};
   auto known = assumed.getAs<DenseFPElementsAttr>("frequencies");

@@ -40,8 +40,11 @@ struct IntegerInput {
 /// else by its type.
 IntegerInput describeInteger(mlir::BlockArgument input);
 
-/// The value of a function's argument as `assume` (`mp.assume`, may be null)
-/// describes it, else by its dtype and its users.
+/// `mp.assume` of a function's argument; null without it, and for other values.
+mlir::DictionaryAttr getAssumption(mlir::Value input);
+
+/// The value of a function's argument as `assume` (may be null) describes it,
+/// else by its dtype and its users.
 AbstractValue inputRange(mlir::BlockArgument input,
                          mlir::DictionaryAttr assume);
 
