@@ -34,8 +34,9 @@ struct Coordinates {
 
 /// Nothing for other ops, and for images of open size.
 static std::optional<Coordinates> findCoordinates(Operation *op) {
-  MaybeShape shape =
-      op->getNumOperands() > 0 ? getShape(op->getOperand(0)) : std::nullopt;
+  if (!isa<mp::GridSampleOp, mp::RoiAlignOp>(op))
+    return std::nullopt;
+  MaybeShape shape = getShape(op->getOperand(0));
   if (!shape || shape->size() < 3)
     return std::nullopt;
   int64_t size = *llvm::max_element(llvm::drop_begin(*shape, 2));
@@ -46,11 +47,9 @@ static std::optional<Coordinates> findCoordinates(Operation *op) {
     return Coordinates{sample.getGrid(),
                        double(sample.getAlignCorners() ? size - 1 : size) / 2,
                        1};
-  if (auto align = dyn_cast<mp::RoiAlignOp>(op)) {
-    double scale = align.getSpatialScale().convertToDouble();
-    return Coordinates{align.getRois(), scale, double(size) / scale};
-  }
-  return std::nullopt;
+  auto align = cast<mp::RoiAlignOp>(op);
+  double scale = align.getSpatialScale().convertToDouble();
+  return Coordinates{align.getRois(), scale, double(size) / scale};
 }
 
 void CoarseSampling::judge(Operation *op, const RangeAnalysis &ranges) {
