@@ -3,7 +3,6 @@
 
 #include "Families.h"
 
-#include "lib/Gradients/Border.h"
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
@@ -134,9 +133,9 @@ static void giveInput(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
     places *= double(std::max<int64_t>((*output)[axis], 1));
     all *= double(std::max<int64_t>((*input)[axis], 1));
   }
-  // Each output position sends `taps` terms to positions of the input.
-  // Taps that lie in the padding do not.
-  double met = std::min(1.0, places / all * shareInside(op));
+  // Each output position sends `taps` terms to positions of the input, but for
+  // those of the padding, which few are.
+  double met = std::min(1.0, places / all);
   if (groups == 0 || outputs % groups != 0)
     return;
   if (!weights)

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Gradients/Sums.h"
-#include "lib/Gradients/Border.h"
 #include "lib/Gradients/Recurrence.h"
 
 #include "mpopt/Ranges/Spread/Spread.h"
@@ -251,22 +250,4 @@ TEST(SumsTest, GradientsAnswerToWhatDecidesThePrediction) {
   double one = responseTo(grad, kChannels, 1);
   EXPECT_NEAR(one, other, 0.3 * one);
   EXPECT_NEAR(one * kOutputs, itself, 0.3 * one * kOutputs);
-}
-
-TEST(BorderTest, SharesOfTapsInsideAnImage) {
-  // Three taps on four places, of which the outer ones miss one each.
-  TapShares shares(3, 1, 1, 1, 4, 4);
-  EXPECT_DOUBLE_EQ(shares.both(1, 1), 1);
-  EXPECT_DOUBLE_EQ(shares.both(0, 0), 0.75);
-  EXPECT_DOUBLE_EQ(shares.both(0, 2), 0.5);
-  // Strides of 2 miss it at one end only.
-  EXPECT_DOUBLE_EQ(TapShares(3, 2, 1, 1, 4, 2).both(2, 2), 1);
-}
-
-TEST(BorderTest, KeepsTheLargestEigenvalue) {
-  constexpr double kPi = 3.14159265358979;
-  for (int places : {3, 4, 8})
-    EXPECT_NEAR(shareKept(3, 1, 1, places),
-                (1 + 2 * std::cos(kPi / (places + 1))) / 3, 1e-3);
-  EXPECT_DOUBLE_EQ(shareKept(1, 1, 0, 5), 1);
 }
