@@ -6,13 +6,11 @@
 //   sum(exp(x - max(x))) >= 1
 //   z - log(sum(exp(z))) <= 0
 //   ‖x - mean(x)‖ <= ‖x‖
-//   sum(x^2) <= ‖x‖^2, mean(x^2) <= ‖x‖^2 / n
 //   mean(x^2) - mean(x)^2 is expected to be the variance
 //   x sigmoid(x) >= -0.2785, x P(normal < x) >= -0.17
 //
-// Quotients by a norm of the own row are in RowScale.cpp, their gradients in
-// RowGradient.cpp, sums in which values
-// cancel in Affine.cpp, rotations in Rotation.cpp.
+// Quotients by a norm of the own row are in RowQuotient.cpp, sums in which
+// values cancel in Affine.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -311,38 +309,6 @@ static void expectCombination(mp::ReduceSumOp op, AbstractValue &value,
   }
 }
 
-/// By the norm of the row whose squares are added.
-static void refineSquares(Operation *op, AbstractValue &value,
-                          TransferContext &ctx) {
-  Rounding error;
-  Value squared = op->getOperand(0), u = squared;
-  if (!isa<mp::ReduceSumSquareOp, mp::ReduceL2Op>(op)) {
-    Operation *square = peel(squared, &error).getDefiningOp();
-    u = getSquared(square, ctx);
-    if (!u)
-      return;
-    error.add(functionError(square->getResult(0), ctx));
-  }
-  const AbstractValue &row = ctx.of(u);
-  std::optional<Axes> axes = getReducedAxes(op, ctx.shapes());
-  if (!row.norm || !axes || axes->size() != 1 ||
-      axes->front() != row.norm->axis)
-    return;
-  double n = double(row.norm->count);
-  error.add({relativeSumError(ctx.sumFormat(squared), n, 8),
-             ctx.sumFormat(squared).minSubnormal});
-  error.add(functionError(op->getResult(0), ctx));
-  double sum = row.norm->bound * row.norm->bound * (1 + 2 * error.relative) +
-               n * error.absolute;
-  if (!(error.relative < 0.5))
-    return;
-  if (isa<mp::ReduceMeanOp>(op))
-    sum /= n;
-  if (isa<mp::ReduceL2Op>(op))
-    sum = std::sqrt(sum);
-  clamp(value, -kInfinity, sum * (1 + 1e-12) + error.absolute);
-}
-
 //===----------------------------------------------------------------------===//
 // Composites
 //===----------------------------------------------------------------------===//
@@ -415,7 +381,6 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
   TypeSwitch<Operation *>(op)
       .Case<mp::DivOp, mp::MulOp>([&](auto) {
         refineQuotient(result, value, ctx);
-        refineRowGradient(result, value, ctx);
         expectWeightedMean(result, value, ctx);
       })
       .Case([&](mp::SubOp sub) {
@@ -431,11 +396,8 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
       .Case([&](mp::ReduceSumOp sum) {
         refineShiftedSum(sum, value, ctx);
         expectCombination(sum, value, ctx);
-        refineSquares(sum, value, ctx);
       })
-      .Case([&](mp::LogOp log) { expectLogSoftmax(log, value, ctx); })
-      .Case<mp::ReduceMeanOp, mp::ReduceSumSquareOp, mp::ReduceL2Op>(
-          [&](auto reduction) { refineSquares(reduction, value, ctx); });
+      .Case([&](mp::LogOp log) { expectLogSoftmax(log, value, ctx); });
   expectExpression(op, value, ctx);
   expectStatistics(result, value, ctx);
   refineActivation(op, value, ctx);

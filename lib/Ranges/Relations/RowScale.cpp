@@ -209,11 +209,6 @@ static std::optional<RowScale> matchRoot(Value value, bool inverse,
   return result;
 }
 
-std::optional<RowScale> relations::matchRowNorm(Value divisor,
-                                                TransferContext &ctx) {
-  return matchRoot(divisor, /*inverse=*/false, ctx);
-}
-
 /// sum(e) or max(e) of values that are not negative, or of |u|.
 static std::optional<RowScale> matchPlainSum(Value value,
                                              TransferContext &ctx) {

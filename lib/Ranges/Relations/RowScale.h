@@ -28,9 +28,6 @@ struct RowScale {
 std::optional<std::pair<mlir::Value, RowScale>>
 matchQuotient(mlir::Operation *op, TransferContext &ctx);
 
-/// The row scale that a divisor is, if it is a root of a sum of squares.
-std::optional<RowScale> matchRowNorm(mlir::Value divisor, TransferContext &ctx);
-
 /// Past ops that make `value` no smaller: + eps, max(., c), clip from below,
 /// relu. Their rounding is added up.
 mlir::Value peelGuards(mlir::Value value, Rounding &error,

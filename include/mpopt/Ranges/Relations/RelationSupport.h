@@ -85,10 +85,6 @@ void expectSquaredDistance(mlir::Value result, AbstractValue &value,
 void expectWeightedMean(mlir::Value result, AbstractValue &value,
                         TransferContext &ctx);
 
-/// Narrows the gradient of x / s by way of s (RowGradient.cpp).
-void refineRowGradient(mlir::Value result, AbstractValue &value,
-                       TransferContext &ctx);
-
 } // namespace mpopt::relations
 
 #endif // MPOPT_RANGES_RELATIONS_RELATIONSUPPORT_H
