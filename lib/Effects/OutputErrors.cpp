@@ -11,10 +11,10 @@
 #include "OutputErrors.h"
 
 #include "Contention.h"
-#include "Cuts.h"
 #include "Drift.h"
 #include "OwnSlope.h"
 #include "Parts.h"
+#include "PostDominators.h"
 #include "TensorEffect.h"
 
 #include "mpopt/Dialect/Names.h"
@@ -401,17 +401,6 @@ void OutputErrors::addTo(Part &part, const Source &source,
       part.steps.push_back({source.value, crossed.square * gain,
                             crossed.width * crossed.width * gain,
                             crossed.share});
-  }
-  // Elements that cross a step are not lost.
-  double share =
-      crossed.square > 0
-          ? source.lost
-          : std::max(source.lost, lostShare(source.place, error, ranges));
-  if (share > 0) {
-    if (!part.cuts)
-      part.cuts = findCuts(part.value);
-    if (part.cuts->contains(source.place))
-      square = std::max(square, share * part.size->varying);
   }
   part.sum += square;
   if (square > 0)

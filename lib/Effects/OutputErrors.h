@@ -27,8 +27,6 @@ struct Part : SquaredError {
     if (isKnown())
       unknown = std::move(why);
   }
-  /// Found when something is lost.
-  std::optional<llvm::DenseSet<mlir::Value>> cuts;
   /// The value is what a logistic function is of that makes the output.
   bool doubtful = false;
 };

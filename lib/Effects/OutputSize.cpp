@@ -61,13 +61,10 @@ std::optional<OutputSize> mpopt::sizeOf(Value output,
   for (const Cell &cell : value.cells()) {
     mean += cell.mean;
     size.rms += meanSquare(cell);
-    size.varying += cell.variance;
     size.most = std::max(
         {size.most, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
   }
   mean /= double(value.groups());
-  if (size.rms > 0)
-    size.varying /= size.rms;
   size.rms = std::sqrt(size.rms / double(value.groups()));
   if (MaybeShape shape = getShape(output))
     for (int64_t dim : *shape)

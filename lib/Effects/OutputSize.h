@@ -16,9 +16,6 @@ class RangeAnalysis;
 /// how many of these hold nearly all of the error.
 struct OutputSize {
   double rms = 0, most = 0, count = 1, moving = 1;
-  /// The share of the mean square that varies; the rest is the same for all
-  /// inputs.
-  double varying = 0;
   /// The sum of squares that errors are relative to.
   double normal = 0;
 

@@ -64,19 +64,3 @@ mpopt::withSteps(std::optional<AbstractValue> error, double square) {
     cell.variance += square;
   return error;
 }
-
-double mpopt::lostShare(Value value, const AbstractValue &error,
-                        const RangeAnalysis &ranges) {
-  const AbstractValue &x = ranges.preRounding(value);
-  // Numbers that overflow are followed as Inf, which may matter to nobody.
-  const FloatFormat &format = *getFloatFormat(getElementType(value));
-  Cell hull = x.hull();
-  if (std::max(std::fabs(hull.likelyLo), std::fabs(hull.likelyHi)) >=
-      format.overflowFrom)
-    return 0;
-  // Far more than the coarsest format rounds away.
-  constexpr double kLeast = 0.01;
-  double all = x.hasLikely() ? meanSquare(x) : 0;
-  double share = all > 0 ? meanSquare(error) / all : 0;
-  return share >= kLeast ? std::min(share, 1.0) : 0;
-}

@@ -31,11 +31,6 @@ AbstractValue errorOf(double square);
 std::optional<AbstractValue> withSteps(std::optional<AbstractValue> error,
                                        double square);
 
-/// The share of a tensor's squares that is lost as numbers become 0; none of
-/// roundings.
-double lostShare(mlir::Value value, const AbstractValue &error,
-                 const RangeAnalysis &ranges);
-
 } // namespace mpopt
 
 #endif // MPOPT_LIB_EFFECTS_TENSOREFFECT_H
