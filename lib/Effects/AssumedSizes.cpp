@@ -8,7 +8,6 @@
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
-#include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -24,20 +23,17 @@ using namespace mlir;
 using namespace mpopt;
 
 //===----------------------------------------------------------------------===//
-// Whether sizes matter
+// Sizes that matter
 //===----------------------------------------------------------------------===//
 
-/// True if the axis, or any where it is not known, is open.
-static bool isOpen(Value value, std::optional<int64_t> axis) {
+/// True if the axis, or any if there is no such axis, is open.
+static bool isOpen(Value value, int64_t axis) {
   MaybeShape shape = getShape(value);
-  if (!shape || shape->empty())
-    return !shape;
-  if (axis) {
-    *axis += *axis < 0 ? int64_t(shape->size()) : 0;
-    if (*axis >= 0 && *axis < int64_t(shape->size()))
-      return (*shape)[*axis] < 0;
-  }
-  return llvm::any_of(*shape, [](int64_t dim) { return dim < 0; });
+  if (!shape)
+    return true;
+  if (std::optional<int64_t> at = normalizeAxis(axis, shape->size()))
+    return (*shape)[*at] < 0;
+  return llvm::is_contained(*shape, kDynamic);
 }
 
 /// The same of any axis but the leading one.
@@ -45,11 +41,6 @@ static bool isOpenInside(Value value) {
   MaybeShape shape = getShape(value);
   return !shape || llvm::any_of(llvm::drop_begin(*shape, !shape->empty()),
                                 [](int64_t dim) { return dim < 0; });
-}
-
-static std::optional<int64_t> getAxis(Operation *op) {
-  auto axis = op->getAttrOfType<IntegerAttr>("axis");
-  return axis ? std::optional(axis.getInt()) : std::nullopt;
 }
 
 static bool sumsOpenDim(Operation *op, const ShapeFacts &facts) {
@@ -60,14 +51,11 @@ static bool sumsOpenDim(Operation *op, const ShapeFacts &facts) {
     return isOpen(input, product.getTransA() ? -2 : -1);
   if (isa<mp::EinsumOp>(op))
     return llvm::any_of(op->getOperands(), isOpenInside);
-  if (hasRole(op, Role::Softmax))
-    return isOpen(input, getAxis(op));
-  if (hasRole(op, Role::Attention | Role::Recurrent))
-    return isOpenInside(input);
-  if (isa<mp::LayerNormOp, mp::RMSNormOp>(op))
-    return isOpen(input, -1);
-  if (hasRole(op, Role::RowNorm))
-    return isOpenInside(input);
+  if (hasRole(op, Role::Softmax | Role::RowNorm | Role::Attention |
+                      Role::Recurrent)) {
+    auto axis = op->getAttrOfType<IntegerAttr>("axis");
+    return axis ? isOpen(input, axis.getInt()) : isOpenInside(input);
+  }
   if (!hasRole(op, Role::Sum | Role::MagnitudeSum | Role::SumOfSquares |
                        Role::Statistic | Role::ExponentialSum) ||
       hasRole(op, Role::BatchNorm))

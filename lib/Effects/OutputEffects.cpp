@@ -12,6 +12,7 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Propagate/ChangedDecisions.h"
+#include "mpopt/Propagate/OpKind.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
@@ -177,8 +178,7 @@ SmallVector<Value, 2> OutputEffects::sourcesOf(Value value) const {
       sources.push_back(next);
     Operation *op = next.getDefiningOp();
     if (!isRounded && op &&
-        (isa<mp::CastOp, mp::IdentityOp>(op) ||
-         hasRole(op, Role::CopiesElements | Role::Concatenation)))
+        (getOpKind(op) == OpKind::Copy || hasRole(op, Role::CopiesElements)))
       llvm::append_range(work, op->getOperands());
   }
   // A constant is rounded by the casts that store it.

@@ -8,6 +8,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/OpKind.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
@@ -20,7 +21,7 @@ static Operation *findJoin(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (hasRole(op, Role::Concatenation))
       return op;
-    if (!isa<mp::CastOp, mp::IdentityOp>(op) && !hasRole(op, Role::Rearranges))
+    if (getOpKind(op) != OpKind::Copy)
       return nullptr;
     value = op->getOperand(0);
   }

@@ -24,6 +24,7 @@
 #include "mlir/IR/Block.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #include <optional>
 
@@ -186,6 +187,8 @@ std::optional<Degree> Walk::ofProduct(Operation *op, double sign) const {
 
 /// Over axes along which t is one number.
 std::optional<Degree> Walk::ofReduction(Operation *op) const {
+  if (!hasRole(op, Role::Reduction))
+    return std::nullopt;
   auto reduced = getReducedAxes(op, ShapeFacts());
   Value operand = op->getOperand(0);
   if (!reduced || rankOf(operand) != rank || rankOf(op->getResult(0)) != rank ||
@@ -209,27 +212,26 @@ std::optional<Degree> Walk::follow(Operation *op) {
     others.insert(op);
     return Degree();
   }
-  if (isa<mp::AddOp>(op))
-    return ofSum(op, 1);
-  if (isa<mp::SubOp>(op))
-    return ofSum(op, -1);
-  if (isa<mp::MulOp>(op))
-    return ofProduct(op, 1);
-  if (isa<mp::DivOp>(op))
-    return ofProduct(op, -1);
-  if (isa<mp::ExpOp>(op) && !first.scales)
-    return Degree{true, first.by};
-  if (isa<mp::LogOp>(op) && first.scales)
-    return Degree{false, first.by};
-  if (isa<mp::ReciprocalOp>(op) && first.scales)
-    return Degree{true, -first.by};
-  if (isa<mp::NegOp>(op))
-    return first.scales ? first : Degree{false, -first.by};
-  if (isa<mp::CastOp, mp::IdentityOp>(op))
-    return first;
-  if (hasRole(op, Role::Sum | Role::Mean) && hasRole(op, Role::Reduction))
-    return ofReduction(op);
-  return std::nullopt;
+  using MaybeDegree = std::optional<Degree>;
+  auto ofScaled = [&](bool scales, Degree degree) {
+    return first.scales == scales ? MaybeDegree(degree) : std::nullopt;
+  };
+  return llvm::TypeSwitch<Operation *, MaybeDegree>(op)
+      .Case<mp::AddOp>([&](auto) { return ofSum(op, 1); })
+      .Case<mp::SubOp>([&](auto) { return ofSum(op, -1); })
+      .Case<mp::MulOp>([&](auto) { return ofProduct(op, 1); })
+      .Case<mp::DivOp>([&](auto) { return ofProduct(op, -1); })
+      .Case<mp::ExpOp>([&](auto) { return ofScaled(false, {true, first.by}); })
+      .Case<mp::LogOp>([&](auto) { return ofScaled(true, {false, first.by}); })
+      .Case<mp::ReciprocalOp>(
+          [&](auto) { return ofScaled(true, {true, -first.by}); })
+      .Case<mp::NegOp>(
+          [&](auto) { return first.scales ? first : Degree{false, -first.by}; })
+      .Case<mp::CastOp, mp::IdentityOp>([&](auto) { return first; })
+      .Default([&](Operation *) {
+        return hasRole(op, Role::Sum | Role::Mean) ? ofReduction(op)
+                                                   : std::nullopt;
+      });
 }
 
 SmallVector<Stabilizer> mpopt::findStabilizers(Block &block) {
