@@ -288,18 +288,6 @@ Term GradientContext::transposed(Value value, ArrayRef<int64_t> perm) {
   return make<mp::TransposeOp>({value}, {integers("perm", perm)});
 }
 
-Term GradientContext::transposedMatrix(Value value) {
-  MaybeShape shape = getShape(value);
-  if (!shape || shape->size() < 2) {
-    lack();
-    return {*this, value};
-  }
-  SmallVector<int64_t> perm =
-      llvm::to_vector(llvm::seq<int64_t>(0, shape->size()));
-  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
-  return transposed(value, perm);
-}
-
 Term GradientContext::unbroadcast(Value value, Value like) {
   MaybeShape have = getShape(value), want = getShape(like);
   if (!have || !want || have->size() < want->size()) {

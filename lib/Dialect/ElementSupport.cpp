@@ -12,15 +12,6 @@
 using namespace mlir;
 using namespace mpopt;
 
-Elements mpopt::mapElements(Elements input,
-                            llvm::function_ref<int64_t(int64_t)> function) {
-  if (input)
-    for (std::optional<int64_t> &element : *input)
-      if (element)
-        element = function(*element);
-  return input;
-}
-
 std::optional<int64_t> mpopt::fitElement(int64_t value, Type elementType) {
   if (auto integer = dyn_cast<IntegerType>(elementType)) {
     unsigned width = integer.getWidth();

@@ -95,40 +95,10 @@ bool Optimizer::decouples() const {
          rule == UpdateRule::Lamb || rule == UpdateRule::Adafactor;
 }
 
-bool Optimizer::hasFirst() const {
-  switch (rule) {
-  case UpdateRule::Adam:
-  case UpdateRule::AdamW:
-  case UpdateRule::Lamb:
-  case UpdateRule::Lion:
-    return true;
-  case UpdateRule::Sgd:
-    return momentum != 0;
-  // RMSprop's momentum is one of steps, of the rate's size.
-  case UpdateRule::RmsProp:
-  case UpdateRule::Adafactor:
-  case UpdateRule::Adagrad:
-    return false;
-  }
-  llvm_unreachable("all optimizers are listed");
-}
-
 bool Optimizer::hasSecond() const {
   return rule == UpdateRule::Adam || rule == UpdateRule::AdamW ||
          rule == UpdateRule::Lamb || rule == UpdateRule::RmsProp ||
          rule == UpdateRule::Adagrad;
-}
-
-double Optimizer::firstShare() const {
-  switch (rule) {
-  case UpdateRule::Sgd:
-    return 1;
-  case UpdateRule::Lion:
-    // The moment that is kept for the next step.
-    return 1 - beta2;
-  default:
-    return 1 - beta1;
-  }
 }
 
 double Optimizer::secondShare() const {
@@ -318,13 +288,6 @@ double UpdateEstimate::shareBelow(double limit) const {
     }
   }
   return all > 0 ? std::clamp(below / all, 0.0, 1.0) : 0;
-}
-
-std::optional<double>
-UpdateEstimate::flushedFirst(const FloatFormat &format) const {
-  if (!optimizer.hasFirst())
-    return std::nullopt;
-  return shareBelow(format.flushAt / optimizer.firstShare());
 }
 
 std::optional<double>

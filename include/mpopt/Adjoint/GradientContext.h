@@ -166,8 +166,6 @@ public:
   Term sum(mlir::Value value, llvm::ArrayRef<int64_t> axes, bool keepDims);
   Term mean(mlir::Value value, llvm::ArrayRef<int64_t> axes, bool keepDims);
   Term transposed(mlir::Value value, llvm::ArrayRef<int64_t> perm);
-  /// With the last two dims swapped.
-  Term transposedMatrix(mlir::Value value);
   /// Summed over the dims along which `like` was broadcast to `value`.
   Term unbroadcast(mlir::Value value, mlir::Value like);
 

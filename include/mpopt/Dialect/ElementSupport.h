@@ -11,10 +11,6 @@
 
 namespace mpopt {
 
-/// Applies `function` to each known element.
-Elements mapElements(Elements input,
-                     llvm::function_ref<int64_t(int64_t)> function);
-
 /// An integer result as elements of `elementType` hold it: wrapped to the width
 /// of an integer type, nothing where a float type may have rounded it.
 std::optional<int64_t> fitElement(int64_t value, mlir::Type elementType);

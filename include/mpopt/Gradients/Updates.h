@@ -82,12 +82,9 @@ struct Optimizer {
   /// Weight decay shrinks weights on its own (AdamW); else it is part of the
   /// gradient.
   bool decouples() const;
-  /// There is a first moment, or a mean of squares of single gradients.
-  bool hasFirst() const;
+  /// There is a mean of squares of single gradients.
   bool hasSecond() const;
-  /// The factors by which the first step takes a gradient into the first
-  /// moment, and its square into the second.
-  double firstShare() const;
+  /// The factor by which the first step takes a gradient's square into it.
   double secondShare() const;
   /// Size of the largest gradient that a first step leaves as 0 in the second
   /// moment, where that is stored in `format`.
@@ -117,9 +114,8 @@ public:
   /// The share of the weights that decay on their own would not change.
   /// Nothing without such a decay.
   std::optional<double> lostDecay(const FloatFormat &format) const;
-  /// The shares of the moments that are 0 in `format`, and not exactly; nothing
-  /// if the optimizer does not keep that moment.
-  std::optional<double> flushedFirst(const FloatFormat &format) const;
+  /// The share of the second moments that are 0 in `format`, and not exactly;
+  /// nothing if the optimizer does not keep them.
   std::optional<double> flushedSecond(const FloatFormat &format) const;
 
 private:

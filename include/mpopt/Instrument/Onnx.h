@@ -47,8 +47,6 @@ public:
   /// 64 hex digits.
   llvm::Error prepare(llvm::ArrayRef<Probe> probes, llvm::StringRef ledgerHash);
   void write(llvm::raw_ostream &os);
-  /// SHA-256 of the original bytes.
-  const std::string &modelHash() const { return undo.originalSha256; }
 
 private:
   OnnxInstrumenter(llvm::StringRef model, ProbeWith with,

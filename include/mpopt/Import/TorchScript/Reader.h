@@ -27,9 +27,6 @@ bool readArchive(const std::string &path, const std::string &method,
                  const std::vector<std::pair<uint64_t, uint64_t>> &attributes,
                  aten::Graph &graph, std::string &error);
 
-/// The version of LibTorch that is linked (`2.13.0`).
-const char *getTorchVersion();
-
 } // namespace mpopt::torchscript
 
 #endif // MPOPT_IMPORT_TORCHSCRIPT_READER_H

@@ -11,15 +11,12 @@
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/serialization/import.h>
 #include <torch/csrc/jit/serialization/import_read.h>
-#include <torch/version.h>
 
 #include <algorithm>
 
 using namespace mpopt::torchscript;
 namespace aten = mpopt::aten;
 namespace jit = torch::jit;
-
-const char *mpopt::torchscript::getTorchVersion() { return TORCH_VERSION; }
 
 std::string mpopt::torchscript::firstLine(const char *what) {
   // Complaints about code begin with an empty line.
