@@ -114,12 +114,12 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
     "constants without a comment": (None, _constants),
 }
 LIMITS = {
-    "lines of lib and include": 144800,
-    "lines of domains, hazards, effects and repair": 13310,
-    "dispatch sites in 1,000 lines of effects": 14,
+    "lines of lib and include": 144300,
+    "lines of domains, hazards, effects and repair": 13110,
+    "dispatch sites in 1,000 lines of effects": 10,
     "op walkers": 2,
     "functions over 100 lines": 0,
-    "functions over 60 lines": 17,
+    "functions over 60 lines": 16,
     "constants without a comment": 0,
 }
 TARGETS = {
