@@ -19,7 +19,7 @@ DEEPEST = 64
 # What a configuration of a training that rules know has in its text.
 KNOWN = re.compile(
     r"zero_optimization|train_micro_batch_size_per_gpu|train_batch_size|mixed_precision_(param|reduce)|torchtune\."
-    r"|(^|[{,])[\s-]*[\"']?(precision|dtype|torch_dtype|weight_dtype|param_dtype|mixed_precision|pure_bf16|bf16|fp16)[\"']?\s*[:=]", re.M)
+    r"|(^|[{,])[ \t-]*[\"']?(precision|dtype|torch_dtype|weight_dtype|param_dtype|mixed_precision|pure_bf16|bf16|fp16)[\"']?\s*[:=]", re.M)
 
 # By key: a value or a Tree, and the line.
 Tree = dict[str, tuple[Any, int]]
@@ -143,6 +143,8 @@ def read_toml(text: str) -> Tree:
             places.setdefault((*section, *match[1].strip('"').split(".")), number)
 
     def place(data: dict, path: tuple[str, ...], line: int) -> Tree:
+        if len(path) > DEEPEST:
+            raise ConfigurationError(f"nests deeper than {DEEPEST} levels")
         tree: Tree = {}
         for key, value in data.items():
             at = places.get((*path, key), line)
@@ -155,9 +157,10 @@ def read_toml(text: str) -> Tree:
 
 # --- YAML ---
 
-ENTRY = re.compile(r"(\"[^\"]*\"|'[^']*'|[^\s\"'#&*!|>%@`\[\]{},?:-][^:#]*?|[\w-]+)\s*:(?:\s+(.*))?$")
+# The spaces before the colon of a plain key belong to the key: two repetitions that both match them take quadratic time.
+ENTRY = re.compile(r"(?:(\"[^\"]*\"|'[^']*'|[\w-]+)\s*|([^\s\"'#&*!|>%@`\[\]{},?:-][^:#]*)):(?:\s+(.*))?$")
 COMMENT = re.compile(r"(^|\s)#.*$")
-NUMBER = re.compile(r"[-+]?(\d[\d_]*\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?)$")
+NUMBER = re.compile(r"[-+]?(\d[\d_]*(\.\d*)?([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?)$")
 YES, NO = ("true", "yes", "on"), ("false", "no", "off")
 
 
@@ -188,7 +191,7 @@ def read_yaml(text: str) -> Tree:
             open_.pop()
         if len(open_) > DEEPEST:
             raise ConfigurationError(f"line {number} nests deeper than {DEEPEST} levels")
-        key, given = match[1].strip("\"' "), (match[2] or "").strip()
+        key, given = (match[1] or match[2]).strip("\"' \t"), (match[3] or "").strip()
         branch = open_[-1][1]
         if given:
             value = read_scalar(given)

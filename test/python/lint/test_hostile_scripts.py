@@ -104,6 +104,22 @@ def test_long_lines(kind, tmp_path):
     assert measure(path) < START + 5
 
 
+# Of some 100 kB each.
+CONFIGURATIONS = {
+    "dashes": ("a.yaml", "-\n" * 50_000),
+    "spaces": ("a.yaml", "dtype: bf16\na" + " " * 100_000 + "b\n"),
+    "digits": ("a.yaml", "dtype: bf16\na: " + "1" * 100_000 + "b\n"),
+    "levels": ("a.toml", "dtype = 1\n[" + ".".join("a" * 50_000) + "]\n"),
+}
+
+
+@pytest.mark.parametrize("kind", CONFIGURATIONS)
+def test_configurations(kind, tmp_path):
+    name, text = CONFIGURATIONS[kind]
+    (tmp_path / name).write_text(text)
+    assert measure(tmp_path) < START + 2
+
+
 def test_literal_of_200000_entries(tmp_path):
     path = tmp_path / "train.py"
     path.write_text(HEAD + "x = [" + ", ".join(map(str, range(200_000))) + "]\nfor y in x: pass\n")

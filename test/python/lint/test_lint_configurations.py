@@ -71,6 +71,7 @@ def test_findings(path, text, found):
     ("a.yaml", "- dtype: bf16\n", "is no YAML that is read"),
     ("a.yaml", "".join(f"{' ' * n}dtype{n}:\n" for n in range(99)) + "dtype: bf16\n", "nests deeper than"),
     ("a.json", '{"bf16": ' * 3000 + "1" + "}" * 3000, "is no JSON"),
+    ("a.toml", "dtype = 1\n[" + ".".join("a" * 20_000) + "]\n", "nests deeper than 64 levels"),
     ("a.cfg", "dtype = bf16\n", "is no Python script, notebook or configuration")])
 def test_refusals(path, text, reason, tmp_path):
     (tmp_path / path).write_text(text)
