@@ -73,24 +73,24 @@ class Cache:
                 stored = json.loads(self.path.read_text(encoding="utf-8"))
                 self.known = dict(stored["files"]) if stored["key"] == self.key else {}
 
-    def find(self, path: str) -> list[Finding] | None:
-        """The findings that are still those of a file."""
+    def find(self, path: str) -> tuple[list[Finding], str] | None:
+        """The findings that are still those of a file, and why it is refused."""
         entry = self.known.get(path)
         try:
-            if any(digest_file(read) != found for read, found in entry["read"].items()):
+            if any(digest_file(each) != before for each, before in entry["read"].items()):
                 return None
-            findings = [Finding(**dict(zip(FIELDS, row, strict=True))) for row in entry["findings"]]
+            found = [Finding(**dict(zip(FIELDS, row, strict=True))) for row in entry["findings"]], str(entry["error"])
         except (AttributeError, KeyError, TypeError, ValueError):
             return None
         self.kept[path] = entry
-        return findings
+        return found
 
-    def keep(self, path: str, findings: list[Finding], read: Iterable[str]) -> None:
+    def keep(self, path: str, findings: list[Finding], read: Iterable[str], error: str) -> None:
         digests = {each: digest_file(each) for each in (os.path.abspath(path), *read)}
         # Standard input is another text each time.
         if all(digests.values()):
             rows = [[getattr(finding, name) for name in FIELDS] for finding in findings]
-            self.kept[path] = {"read": digests, "findings": rows}
+            self.kept[path] = {"read": digests, "findings": rows, "error": error}
 
     def write(self) -> None:
         """What cannot be written is judged anew the next time."""

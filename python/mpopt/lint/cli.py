@@ -6,6 +6,7 @@ import argparse
 import concurrent.futures
 import dataclasses
 import os
+from collections.abc import Iterable, Iterator
 
 from mpopt import _console, _input_files, _output_files
 from mpopt._command import Error
@@ -96,14 +97,13 @@ def is_about_training(path: str) -> bool:
 
 
 def is_configuration(path: str) -> bool:
-    """Whether a file of a folder is a configuration of a training that is known. Others are passed over."""
+    """Whether a file of a folder may be a configuration of a training that is known. Others are passed over."""
     if not configuration.is_one(path) or not os.path.isfile(path) or os.path.getsize(path) > configuration.LARGEST:
         return False
     try:
-        configuration.parse(source.read(path), path)
-    except (source.SourceError, configuration.ConfigurationError):
+        return configuration.is_known(source.read(path))
+    except source.SourceError:
         return False
-    return True
 
 
 # --- Linting ---
@@ -117,6 +117,8 @@ class Linted:
     text: str = ""
     fixed: str = ""
     error: str = ""
+    # Whether the error is that of a configuration. Those of a folder need not be ones of a training.
+    is_refused: bool = False
     # The other files that were read for it.
     read: tuple[str, ...] = ()
 
@@ -131,7 +133,7 @@ def lint_file(path: str, selected: set[str], fix: str, roots: tuple[str, ...] = 
         read: set[str] = set()
         found = linter.lint_text(fixed if fix == "fix" else text, path, selected, None if fix else project.load(roots), read)
     except source.SourceError as error:
-        return Linted([], error=str(error))
+        return Linted([], error=str(error), is_refused=configuration.is_one(path))
     except Exception as error:  # noqa: BLE001: the other files are judged all the same.
         return Linted([], error=f"cannot be judged ({type(error).__name__}): please report it")
     # Changes are made by now, and take long to go from one process to another.
@@ -164,11 +166,12 @@ def lint_cached(files: list[str], selected: set[str], fix: str, options, roots: 
     judged = lint_files([path for path in files if path not in known], selected, fix, options.jobs, roots)
     for path in files:
         if path in known:
-            yield path, Linted(known[path])
+            findings, error = known[path]
+            yield path, Linted(findings, error=error, is_refused=bool(error))
             continue
         path, linted = next(judged)
-        if not linted.error:
-            kept.keep(path, linted.findings, linted.read)
+        if not linted.error or linted.is_refused:
+            kept.keep(path, linted.findings, linted.read, linted.error)
         yield path, linted
     kept.write()
 
@@ -222,6 +225,24 @@ def merge(findings: list, files: list[str]) -> list:
     return [unique[key] for key in sorted(unique)]
 
 
+def list_roots(paths: list[str]) -> tuple[str, ...]:
+    """The folders among the paths."""
+    return tuple(path for path in paths if path != "-" and os.path.isdir(path))
+
+
+def make_report(judged: Iterable[tuple[str, Linted]], paths: list[str], files: list[str], errors: list[tuple[str, str]]) -> formats.Report:
+    """The report on the files of paths; `errors` are those of folders. Configurations that are refused are passed
+    over where no path names them."""
+    findings, read = [], 0
+    for path, linted in judged:
+        if not linted.error:
+            read += 1
+            findings += linted.findings
+        elif not linted.is_refused or path in paths:
+            errors.append((path, linted.error))
+    return formats.Report(merge(findings, files), read, errors)
+
+
 def run(options) -> int:
     if options.list_rules:
         _output_files.write(options.output, list_rules())
@@ -230,24 +251,22 @@ def run(options) -> int:
     selected = select(options)
     files, errors = list_files(options.paths)
     _output_files.check([("-o", options.output)], [("the script", path) for path in files])
-    findings, diff, read = [], "", 0
-    fix = "fix" if options.fix else "diff" if options.diff else ""
-    roots = tuple(path for path in options.paths if path != "-" and os.path.isdir(path))
-    for path, linted in lint_cached(files, selected, fix, options, roots):
-        if linted.error:
-            errors.append((path, linted.error))
-            continue
-        read += 1
-        findings += linted.findings
-        if linted.fixed != linted.text and options.fix:
-            _output_files.write(path, linted.fixed)
-        elif linted.fixed != linted.text:
-            diff += fixes.make_diff(path, linted.text, linted.fixed)
-    report = formats.Report(merge(findings, files), read, errors)
-    _output_files.write(options.output, diff if options.diff else formats.WRITERS[options.format](report))
-    for path, error in errors:
+    diff: list[str] = []
+
+    def judge() -> Iterator[tuple[str, Linted]]:
+        fix = "fix" if options.fix else "diff" if options.diff else ""
+        for path, linted in lint_cached(files, selected, fix, options, list_roots(options.paths)):
+            if linted.fixed != linted.text and options.fix:
+                _output_files.write(path, linted.fixed)
+            elif linted.fixed != linted.text:
+                diff.append(fixes.make_diff(path, linted.text, linted.fixed))
+            yield path, linted
+
+    report = make_report(judge(), options.paths, files, errors)
+    _output_files.write(options.output, "".join(diff) if options.diff else formats.WRITERS[options.format](report))
+    for path, error in report.errors:
         _console.print_error("mpopt", f"{path}: {error}")
-    return 2 if errors else get_status(findings, options.fail_on)
+    return 2 if report.errors else get_status(report.findings, options.fail_on)
 
 
 def parse_options(arguments: list[str] | None) -> argparse.Namespace:

@@ -36,10 +36,15 @@ def is_one(path: str) -> bool:
     return path.lower().endswith(SUFFIXES)
 
 
+def is_known(text: str) -> bool:
+    """Whether a text may be the configuration of a training that rules know."""
+    return len(text) <= LARGEST and KNOWN.search(text) is not None
+
+
 def parse(text: str, path: str) -> ast.Module:
     """A module of one expression, the dictionary."""
     kind = path.lower().rpartition(".")[2]
-    if len(text) > LARGEST or not KNOWN.search(text):
+    if not is_known(text):
         raise ConfigurationError("is no configuration of a training that is known, and not read")
     if kind == "json":
         return _parse_json(text)

@@ -35,7 +35,7 @@ def run(tmp_path, capsys, judged):
         judged.clear()
         cache.digest_file.cache_clear()
         cli.project.load.cache_clear()
-        cli.main([str(tmp_path / "project"), "--jobs", "1", "--format", "json", *options])
+        cli.main([*options, str(tmp_path / "project"), "--jobs", "1", "--format", "json"])
         return json.loads(capsys.readouterr().out), sorted(judged)
     return run
 
@@ -69,6 +69,15 @@ def test_another_file_other_rules(tmp_path, run):
     # An import may mean another file now.
     write(tmp_path / "project", {"new.py": "x = 1\n"})
     assert run("--select", "MP72")[1] == judged
+
+
+def test_a_configuration_that_is_refused_is_parsed_once(tmp_path, run):
+    write(tmp_path / "project", {**FILES, "broken.yaml": "dtype: bf16\na:\n\tb: 1\n"})
+    first, judged = run()
+    assert first["errors"] == [] and "broken.yaml" in judged
+    assert run() == (first, [])
+    found, judged = run(str(tmp_path / "project/broken.yaml"))
+    assert "tab" in found["errors"][0]["message"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"key": 1}', "[" * 100000])

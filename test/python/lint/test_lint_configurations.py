@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from mpopt.lint import configuration, linter, source
+from mpopt.lint import cli, configuration, linter, source
 from test_lint_command import lint, refused
 
 TITAN = """\
@@ -87,6 +87,17 @@ def test_a_folder_has_those_that_are_known(tmp_path):
     done = lint(tmp_path, "--format", "json")
     assert done.stderr == ""
     assert [finding["file"] for finding in json.loads(done.stdout)["findings"]] == [f"{tmp_path}/ds.json"]
+
+
+def test_those_of_a_folder_are_parsed_once(tmp_path, monkeypatch):
+    (tmp_path / "deep.toml").write_text("dtype = 1\n[" + ".".join("a" * 20_000) + "]\n")
+    (tmp_path / "a.yaml").write_text(TUNE % "llama3_8b")
+    done = lint(tmp_path, "--format", "json")
+    assert done.stderr == "" and [finding["rule"] for finding in json.loads(done.stdout)["findings"]] == ["MP771"]
+    # One that is named is refused in the same run.
+    refused(lint(tmp_path, tmp_path / "deep.toml"), "deep.toml: nests deeper than 64 levels")
+    monkeypatch.setattr(configuration, "parse", None)
+    assert cli.list_files([str(tmp_path)]) == ([f"{tmp_path}/a.yaml", f"{tmp_path}/deep.toml"], [])
 
 
 def test_what_yaml_is_read():
