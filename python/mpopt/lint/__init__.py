@@ -23,7 +23,6 @@ def lint_path(path, *, select=None, ignore=None) -> list[Finding]:
     id, prefix or name, a text with commas or a sequence. Raises `mpopt.Error` if there is no
     such rule or file, and for a file that is no Python."""
     import argparse
-    import os
 
     from mpopt import _command
     from mpopt.lint import cli
@@ -37,15 +36,8 @@ def lint_path(path, *, select=None, ignore=None) -> list[Finding]:
     except cli.Usage as error:
         raise _command.Error(_command.speak_python(str(error))) from error
     files, errors = cli.list_files([text])
-    roots = (text,) if os.path.isdir(text) else ()
-    findings = []
-    for file, linted in cli.lint_files(files, selected, "", 0, roots):
-        findings += linted.findings
-        if linted.error:
-            errors.append((file, linted.error))
-    if errors:
-        raise _command.Error("; ".join(f"{file}: {why}" for file, why in errors))
-    return findings
-
-
-_callable_package.make(__name__, lint_path)
+    judged = cli.lint_files(files, selected, "", 0, cli.list_roots([text]))
+    report = cli.make_report(judged, [text], files, errors)
+    if report.errors:
+        raise _command.Error("; ".join(f"{file}: {why}" for file, why in report.errors))
+    return report.findings

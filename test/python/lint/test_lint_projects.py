@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import mpopt
 import pytest
 from mpopt.lint import linter, project
 from test_lint_command import lint
@@ -56,6 +57,12 @@ def test_files_are_one_program(tmp_path):
     # A file by itself imports what is not known.
     assert "MP701" not in {rule for *_, rule in find(tmp_path / "train.py")}
     assert find(tmp_path, "--jobs", "2") == found
+
+
+def test_python_has_the_findings_of_the_command(tmp_path):
+    write(tmp_path, {**FILES, "eval.py": TRAIN, "broken.yaml": "dtype: bf16\na:\n\tb: 1\n"})
+    found = [(finding.file, finding.line, finding.rule) for finding in mpopt.lint.lint_path(tmp_path)]
+    assert len(found) == len(set(found)) and set(found) == find(tmp_path)
 
 
 def test_paths_are_those_that_were_given(tmp_path):
