@@ -12,10 +12,11 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from mpopt import _output_files
+from mpopt._command import Error
 from mpopt.lint import configuration
 from mpopt.lint.findings import Finding
 
@@ -97,15 +98,12 @@ class Cache:
         if self.kept == self.known:
             return
         text = json.dumps({"key": self.key, "files": self.kept}, separators=(",", ":"))
-        with contextlib.suppress(OSError, UnicodeError):
+        with contextlib.suppress(OSError, Error):
             if not self.path.is_absolute():
                 return  # There is no home.
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if len(text) <= LARGEST:
-                handle, name = tempfile.mkstemp(dir=self.path.parent)
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(text)
-                os.replace(name, self.path)
+                _output_files.write(self.path, text)
             stored = sorted(self.path.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
             for old in stored[:-MOST_FOLDERS]:
                 old.unlink()
