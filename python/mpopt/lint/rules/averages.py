@@ -22,9 +22,8 @@ TRAINING = (events.BACKWARD, events.MANAGED_BACKWARD, events.STEP, events.SCALER
 def accumulator_in_half(program: Program) -> Iterator[Report]:
     yield from judge_averages(program)
     training = {loop for event in program.of_kind(*TRAINING) for loop in event.loops}
-    reported = set()
     for each in program.operations:
-        if not (each.assigns or is_self_sum(program, each)) or not each.has(ast.Add) or id(each.node) in reported:
+        if not (each.assigns or is_self_sum(program, each)) or not each.has(ast.Add):
             continue
         left, right = each.left, each.right
         if left.kind == values.TENSOR and left.dtype in LOW and left.has("zero"):
@@ -35,7 +34,6 @@ def accumulator_in_half(program: Program) -> Iterator[Report]:
             is_sum = left.constant == 0 and right.kind == values.TENSOR and bool(training.intersection(each.loops))
             dtype = right.dtype if is_sum and right.dtype in LOW else ""
         if dtype:
-            reported.add(id(each.node))
             yield Report(each.node, f"a running sum in {NAMES[dtype]}: from {LAST_ADDED[dtype]} times what is added on it "
                          "does not change any more: sum in FP32")
 
@@ -58,10 +56,8 @@ def is_made_before(origin: ast.AST | None, each: Operation) -> bool:
 
 
 def judge_averages(program: Program) -> Iterator[Report]:
-    reported = set()
     for node, average, share in [*list_calls(program), *list_formulas(program), *list_makers(program)]:
-        if average.dtype in LOW and 0 < share < LEAST_SHARE[average.dtype] and id(node) not in reported:
-            reported.add(id(node))
+        if average.dtype in LOW and 0 < share < LEAST_SHARE[average.dtype]:
             yield Report(node, f"an average in {NAMES[average.dtype]}: the share of {share:.3g} that a step takes on is below its "
                          "digits, and lost: average in FP32")
 

@@ -192,12 +192,10 @@ def second_factor(event: events.Event) -> float:
 
 @rule
 def cast_in_autocast(program: Program) -> Iterator[Report]:
-    reported = set()
     for event in program.of_kind(events.FORWARD):
         region, dtype = event.region, event.subject.dtype
         if event.subject.kind == values.MODULE and dtype in LOW and region is not None and region.enabled \
-                and region.dtype in LOW and region.dtype != dtype and id(event.node) not in reported:
-            reported.add(id(event.node))
+                and region.dtype in LOW and region.dtype != dtype:
             yield Report(event.node, f"the module is in {NAMES[dtype]}, and the region autocasts to {NAMES[region.dtype]}: its "
                          "weights are rounded to both")
     for event in program.of_kind(events.CAST):

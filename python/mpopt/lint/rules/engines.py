@@ -51,11 +51,8 @@ def judge_optimizers(program: Program, name: str) -> Iterator[Report]:
     if not prepared or any(value.kind == values.UNKNOWN and not value.path for value in prepared):
         return
     known = {value.identity for whole in prepared for value in (whole, *values.find_all(whole, values.OPTIMIZER))}
-    reported = set()
     for event in program.of_kind(events.STEP):
-        if event.subject.kind == values.OPTIMIZER and event.subject.identity not in known and id(event.node) not in reported \
-                and not event.subject.has("managed"):
-            reported.add(id(event.node))
+        if event.subject.kind == values.OPTIMIZER and event.subject.identity not in known and not event.subject.has("managed"):
             yield Report(event.node, f"this optimizer is not prepared: under FP16 its step takes gradients that carry the "
                          f"loss scale, Inf too: {name}.prepare(optimizer)")
 

@@ -29,21 +29,18 @@ def find_precision(value: Value) -> str:
 @rule
 def policy_ratio_in_half(program: Program) -> Iterator[Report]:
     differences = {id(each.node): each for each in program.operations if each.has(ast.Sub) and not each.assigns}
-    reported = set()
     for event in program.calls_of("exp"):
         name, tensor, _ = operation(event)
         each = differences.get(id(tensor.origin))
-        if not name or each is None or id(event.node) in reported:
+        if not name or each is None:
             continue
         first, second = find_precision(each.left), find_precision(each.right)
         is_log = bool(LOG_PROBABILITY.search(program.script.code(each.node)))
         if first and second and first != second and (set(LOW) & {first, second}):
-            reported.add(id(event.node))
             names = [NAMES.get(dtype, "the weights' own type, outside of a region") for dtype in (first, second)]
             yield Report(event.node, f"one of the log-probabilities comes from {names[0]}, the other one from {names[1]}: the "
                          "ratio is off where the policies are the same, and clipped")
         elif is_log and tensor.dtype in LOW and not event.in_autocast:
-            reported.add(id(event.node))
             off = "0.8 %" if tensor.dtype == "bf16" else "0.1 %"
             advice = ", FP16 with a loss scaler is 8 times nearer" if tensor.dtype == "bf16" else ""
             yield Report(event.node, f"the ratio of two policies is formed of log-probabilities in {NAMES[tensor.dtype]}, each up to "

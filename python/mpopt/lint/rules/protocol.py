@@ -63,13 +63,10 @@ def step_without_update(program: Program) -> Iterator[Report]:
                 yield event, before.node is not event.node, before
 
     message = "scaler.step() again before update(): it raises a RuntimeError"
-    reported = set()
     for event, _ in judge_paths(program, judge):
-        reported.add(id(event.node))
         yield Report(event.node, f"{message}, as an optimizer steps once a check for overflow")
     for event in program.of_kind(events.SCALER_STEP):
-        if is_used(event.scaler) and id(event.node) not in reported and find_rare_update(program, event):
-            reported.add(id(event.node))
+        if is_used(event.scaler) and find_rare_update(program, event):
             yield Report(event.node, f"{message}, since update() runs in every nth pass only")
 
 
@@ -77,11 +74,9 @@ def step_without_update(program: Program) -> Iterator[Report]:
 def scaler_made_in_loop(program: Program) -> Iterator[Report]:
     steps = [event for event in program.of_kind(events.SCALER_STEP) if event.loops]
     optimizers = {event.loops for event in program.calls_that_make(values.OPTIMIZER)}
-    reported = set()
     for event in program.calls_that_make(values.SCALER) if steps else ():
-        if event.loops and event.loops not in optimizers and is_used(event.result) and id(event.node) not in reported \
+        if event.loops and event.loops not in optimizers and is_used(event.result) \
                 and any(step.loops == event.loops and step.scaler.identity == event.result.identity for step in steps):
-            reported.add(id(event.node))
             yield Report(event.node, "a new scaler in each pass of the training loop: its scale never follows the "
                          "gradients, and each overflow is met anew")
 

@@ -77,10 +77,8 @@ def bce_in_autocast(program: Program) -> Iterator[Report]:
 def one_region_around_steps(program: Program) -> Iterator[Report]:
     if "clear_autocast_cache" in program.text:
         return
-    reported = set()
     for step, region in program.enclosed:
-        if region.enabled is not False and region.caches and id(region.node) not in reported:
-            reported.add(id(region.node))
+        if region.enabled is not False and region.caches:
             yield Report(region.node, f"one region around the steps of a loop: the casts of the weights that it keeps are "
                          f"those of the first step, and the updates of line {step.node.lineno} are not seen in it")
 
@@ -90,7 +88,6 @@ def weights_cached_without_grad(program: Program) -> Iterator[Report]:
     if "clear_autocast_cache" in program.text:
         return
     first: dict[tuple, events.Event] = {}
-    reported = set()
     for event in program.of_kind(events.FORWARD):
         region = event.region
         if region is None or not region.enabled or not region.caches or not event.subject.identity \
@@ -99,9 +96,8 @@ def weights_cached_without_grad(program: Program) -> Iterator[Report]:
         key = id(region), event.subject.identity, event.function
         before = first.setdefault(key, event)
         # A pass with gradients in front fills the cache with casts that have some.
-        if before.no_grad and not event.no_grad and before.node is not event.node and id(before.node) not in reported \
+        if before.no_grad and not event.no_grad and before.node is not event.node \
                 and is_followed(program, event):
-            reported.add(id(before.node))
             yield Report(before.node, "a pass without gradients fills the region's cache with casts of the weights that have "
                          f"none: the pass of line {event.node.lineno} in the same region trains nothing")
 
@@ -127,17 +123,17 @@ def has_products(function) -> bool:
 
 @rule
 def function_without_custom_fwd(program: Program) -> Iterator[Report]:
-    reported = set()
+    applied: dict[int, values.Value] = {}
     for event in program.calls_of("apply"):
         made = event.callee.parts if event.callee.kind == values.METHOD else values.NOTHING
         region = event.region
-        if made.kind != values.CLASS or region is None or region.enabled is False \
-                or "torch.autograd.Function" not in made.parts.library_bases or id(made.parts) in reported:
-            continue
+        if made.kind == values.CLASS and region is not None and region.enabled is not False \
+                and "torch.autograd.Function" in made.parts.library_bases:
+            applied[id(made.parts)] = made
+    for made in applied.values():
         passes = [made.parts.find_method(name) for name in ("forward", "backward")]
         if all(each is not None and has_products(each) and not each.decorators_have("custom_", "autocast")
                and "autocast" not in program.script.code(each.node) for each in passes):
-            reported.add(id(made.parts))
             yield Report(passes[0].node, f"{made.name} is applied in an autocast region, and its backward pass runs "
                          "outside: products of 16-bit gradients and FP32 tensors raise an error. "
                          "torch.amp.custom_fwd and custom_bwd")

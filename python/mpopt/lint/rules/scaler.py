@@ -57,7 +57,6 @@ def unscale_twice(program: Program) -> Iterator[Report]:
     if "_per_optimizer_states" in program.text:
         # The script asks the scaler whether it has unscaled already.
         return
-    reported = set()
     for path in list_paths(program):
         done: dict = {}
         for event in path:
@@ -66,13 +65,11 @@ def unscale_twice(program: Program) -> Iterator[Report]:
             elif event.kind == events.UNSCALE and is_used(event.scaler):
                 key = event.scaler.identity, event.subject.identity
                 before = done.setdefault(key, event)
-                if before.node is not event.node and id(event.node) not in reported:
-                    reported.add(id(event.node))
+                if before.node is not event.node:
                     yield Report(event.node, "the second unscale_() of this optimizer since the last update(): "
                                  "it raises a RuntimeError")
     for event in program.of_kind(events.UNSCALE):
-        if is_used(event.scaler) and id(event.node) not in reported and find_rare_update(program, event):
-            reported.add(id(event.node))
+        if is_used(event.scaler) and find_rare_update(program, event):
             yield Report(event.node, "unscale_() runs in each pass, and update() in every nth: the second unscale_() "
                          "raises a RuntimeError, and passes are added at two scales")
 
@@ -206,11 +203,9 @@ def fp16_without_scaler(program: Program) -> Iterator[Report]:
         return
     if not any(choose_fp16(event.region) for event in program.of_kind(events.FORWARD, events.LOSS)):
         return
-    reported = set()
     for backward, region in list_backward_regions(program):
         choice = choose_fp16(region)
-        if choice is not None and backward.scaler is None and id(region.node) not in reported:
-            reported.add(id(region.node))
+        if choice is not None and backward.scaler is None:
             when = f", {choice.when}" if choice.when else ""
             yield Report(region.node, f"autocast to FP16{when}, and no loss scaler in the file: gradients below "
                          "6e-8 become 0")

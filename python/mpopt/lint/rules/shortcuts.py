@@ -24,14 +24,12 @@ def step_skipped_on_nan(program: Program) -> Iterator[Report]:
     training = {id(event.loops[-1]) for event in program.of_kind(*BACKWARDS) if event.loops}
     stepping = {event.function for event in program.of_kind(*BACKWARDS) if event.function is not None}
     hooks = list_hooks(program, "training_step")
-    reported: set[ast.If] = set()
     for node, place in program.branches:
         is_loop = bool(place.loops) and id(place.loops[-1]) in training
-        if node in reported or not (is_loop or place.function in stepping or place.function in hooks):
+        if not (is_loop or place.function in stepping or place.function in hooks):
             continue
         skipped = find_skipped(program, node)
         if skipped is not None and tests_loss(program, node.test) and is_silent(node.body if skipped else node.orelse):
-            reported.add(node)
             yield Report(node, "a step whose loss is NaN or Inf is left out, and no message or count says so: the cause "
                          "stays, and where several processes train together the others wait for this one")
 
@@ -123,16 +121,13 @@ SIZES = re.compile(r"\.(numel|nelement|size)\(|\.shape\b|\blen\(")
 @rule
 def mask_missing_in_divisor(program: Program) -> Iterator[Report]:
     message = "the terms that the mask leaves out count in the divisor: the loss shrinks with the share of what is masked"
-    reported = set()
     for event in program.calls_of("mean"):
         name, tensor, _ = operation(event)
-        if name and tensor.has("masked") and id(event.node) not in reported:
-            reported.add(id(event.node))
+        if name and tensor.has("masked"):
             yield Report(event.node, f"{message}: (loss * mask).sum() / mask.sum()")
     for each in program.operations:
-        if each.has(ast.Div) and each.left.has("masked") and each.left.has("sum") and id(each.node) not in reported \
+        if each.has(ast.Div) and each.left.has("masked") and each.left.has("sum") \
                 and counts_all(program, each):
-            reported.add(id(each.node))
             yield Report(each.node, f"{message}: mask.sum()")
 
 

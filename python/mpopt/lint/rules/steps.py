@@ -47,7 +47,6 @@ def gradients_never_cleared(program: Program) -> Iterator[Report]:
     yield from judge_optimizers(program)
     if re.search(r"zero_grad|\.grad\s*=\s*None|grad\.(data\.)?zero_|grad\.fill_", program.text):
         return
-    reported = set()
     for entry in program.entries:
         for loop in events.list_loops(entry):
             inside = list(events.walk(loop.body))
@@ -56,9 +55,7 @@ def gradients_never_cleared(program: Program) -> Iterator[Report]:
                     or event.kind == events.SCALER_STEP]
             if backward and step and not any(event.kind == events.MANAGED_BACKWARD or event.kind == events.OPAQUE
                                              and may_clear(event) for event in inside) \
-                    and id(step[0].node) not in reported \
                     and any(event.subject.kind == values.OPTIMIZER for event in step):
-                reported.add(id(step[0].node))
                 yield Report(step[0].node, "no zero_grad() in the file: each step sees the sum of all gradients so far")
 
 
@@ -69,13 +66,11 @@ def judge_optimizers(program: Program) -> Iterator[Report]:
             or any(may_clear(event) for event in program.of_kind(events.OPAQUE)) or re.search(r"\.grad\s*=\s*None|grad\.(data\.)?zero_|grad\.fill_", program.text):
         return
     others = {event.subject.identity for event in cleared}
-    reported = set()
     for event in program.of_kind(*STEPS):
         backward = any(each.loops == event.loops for each in program.of_kind(events.BACKWARD))
         if event.loops and backward and event.subject.kind == values.OPTIMIZER and event.subject.identity not in others \
-                and not event.arguments[event.kind == events.SCALER_STEP:] and id(event.node) not in reported \
+                and not event.arguments[event.kind == events.SCALER_STEP:] \
                 and not (others & shared_identities(event.subject, cleared)):
-            reported.add(id(event.node))
             yield Report(event.node, "zero_grad() of other optimizers only: each step of this one sees the sum of all gradients "
                          "so far")
 
@@ -129,7 +124,6 @@ DIVISION = r"/=?\s*(?:float\(\s*)?(?:\(\s*)?(?:[\w.]+\.)?%s\b"
 def undivided_accumulation(program: Program) -> Iterator[Report]:
     if re.search(r"\.accumulate\(|deepspeed", program.text):
         return
-    reported: set[int] = set()
     for entry in program.entries:
         for branch, loop, inside in find_accumulation(entry):
             if any(event.kind in STEPS or event.kind == events.OPAQUE and may_clear(event)
@@ -140,8 +134,7 @@ def undivided_accumulation(program: Program) -> Iterator[Report]:
                 continue
             for event in loop:
                 if event.kind == events.BACKWARD and id(event) not in inside and event.subject.has("mean") \
-                        and not event.subject.has("divided") and id(event.node) not in reported:
-                    reported.add(id(event.node))
+                        and not event.subject.has("divided"):
                     yield Report(event.node, f"the gradients of {passes} passes are added, and the loss, a mean, is not "
                                  f"divided by {passes}: the step is that many times larger, and so are the gradients "
                                  "that FP16 has to hold")
