@@ -1,5 +1,5 @@
-"""What a script is told when it runs: options of its command line, fields of dataclasses, configurations of the
-project. Of these only what they may name is known, and under which condition."""
+"""Options of a script: those of its command line, fields of dataclasses, configurations of the project. Of these only
+what they may name is known, and under which condition."""
 
 from __future__ import annotations
 

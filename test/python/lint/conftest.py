@@ -1,4 +1,4 @@
-"""Tests of lint leave nothing in the cache of whoever runs them."""
+"""Tests of lint keep a cache of their own, and leave the user's as it is."""
 
 import os
 
