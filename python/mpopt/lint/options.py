@@ -7,7 +7,7 @@ import ast
 import os
 import re
 
-from mpopt.lint import configuration, source, values
+from mpopt.lint import configuration, values
 from mpopt.lint.names import DTYPE_WORDS
 from mpopt.lint.values import NOTHING, Choice, Value
 
@@ -68,15 +68,9 @@ class Options:
         if path is None:
             return NOTHING
         if path not in self.configurations:
-            self.configurations[path] = NOTHING
-            try:
-                script = source.parse_configuration(source.read(path), path)
-            except source.SourceError:
-                return NOTHING
-            script.path = self.project.show(path)
-            for node in ast.walk(script.tree):
-                node.script = script
-            self.configurations[path] = as_configuration(self.evaluate(script.tree.body[0].value))
+            script = self.project.read(path)
+            found = NOTHING if script is None else as_configuration(self.evaluate(script.tree.body[0].value))
+            self.configurations[path] = found
         return self.configurations[path]
 
     def call_reader(self, name: str, arguments: list[Value]) -> Value | None:

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import os
 
-from mpopt.lint import source
+from mpopt.lint import configuration, source
 from mpopt.lint.script import Script
 
 # Files that are kept parsed. One takes some 400 bytes a node, 20 MB for a script of 10,000 lines at the most.
@@ -52,9 +52,13 @@ class Project:
                 return Reference(path, words[-1])
         return None
 
+    def find_root(self, path: str) -> str | None:
+        """The root that is a path or holds it."""
+        return next((root for root in self.roots if path == root or path.startswith(root + os.sep)), None)
+
     def list_folders(self, folder: str) -> tuple[str, ...]:
         """The folders from which a file may import: its own, as a script's, those around it, and the roots."""
-        root = next((root for root in self.roots if folder == root or folder.startswith(root + os.sep)), None)
+        root = self.find_root(folder)
         if root is None:
             return ()
         found = [folder]
@@ -64,7 +68,7 @@ class Project:
 
     def _find_module(self, folder: str, words: tuple[str, ...]) -> str | None:
         base = os.path.join(folder, *words)
-        if not any(base == root or base.startswith(root + os.sep) for root in self.roots):
+        if self.find_root(base) is None:
             return None
         for path in ((base + ".py",) if words else ()) + (os.path.join(base, "__init__.py"),):
             if os.path.isfile(path):
@@ -75,7 +79,7 @@ class Project:
         """A file of the project that a script names, from its own folder, as a script's, and those around it."""
         for folder in self.list_folders(os.path.dirname(os.path.abspath(importer))):
             path = os.path.normpath(os.path.join(folder, name))
-            if any(path.startswith(root + os.sep) for root in self.roots) and os.path.isfile(path):
+            if self.find_root(path) is not None and os.path.isfile(path):
                 return path
         return None
 
@@ -89,13 +93,14 @@ class Project:
 
     def show(self, path: str) -> str:
         """A path as the folder was given."""
-        root = next(root for root in self.roots if path.startswith(root + os.sep))
+        root = self.find_root(path)
         return os.path.join(self.given[root], os.path.relpath(path, root))
 
     def _read(self, path: str) -> Script | None:
-        """A script whose nodes know it; None if it cannot be read."""
+        """A script or configuration whose nodes know it; None if it cannot be read."""
         try:
-            script = source.parse(source.read(path))
+            text = source.read(path)
+            script = source.parse_configuration(text, path) if configuration.is_one(path) else source.parse(text)
         except source.SourceError:
             return None
         script.path = self.show(path)
