@@ -193,13 +193,13 @@ class Statements:
     # --- Branches and loops ---
 
     def run_If(self, node: ast.If) -> None:
-        test = self.evaluate(node.test)
+        test, asked = self.ask(node.test)
         self.program.branches.append((node, self.place(events.CALL, node)))
         sides, ends, outer = [], [], self.tests
         for outcome, suite in ((True, node.body), (False, node.orelse)):
             block = Block()
             self.tests = (*outer, (node.test, outcome))
-            changes = self.run_aside(suite, block, self.narrow(node.test, outcome))
+            changes = self.run_aside(suite, block, self.narrow(node.test, outcome, asked))
             sides.append(block)
             if not self.leaves(block):
                 ends.append(self.note_condition(changes))
@@ -282,16 +282,20 @@ class Statements:
             changes = self.scope.end_branch()
         return {path: value for path, value in changes.items() if (narrowed or {}).get(path) is not value}
 
-    def narrow(self, test: ast.expr, outcome: bool) -> Changes:
-        """A tensor whose dtype a branch asks for: `if x.dtype == torch.float32`, `x.dtype in (...)`."""
-        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.Attribute) \
-                or test.left.attr != "dtype" or not isinstance(test.ops[0], (ast.Eq, ast.In, ast.NotEq, ast.NotIn)):
-            return {}
-        path = names.dotted(test.left.value)
+    def ask(self, test: ast.expr) -> tuple[Value, Value]:
+        """The value of a condition, and the dtypes with which it compares one: `x.dtype == torch.float32`, `x.dtype in (...)`."""
+        if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Attribute) \
+                and test.left.attr == "dtype" and isinstance(test.ops[0], (ast.Eq, ast.In, ast.NotEq, ast.NotIn)):
+            self.evaluate(test.left)
+            return NOTHING, self.evaluate(test.comparators[0])
+        return self.evaluate(test), NOTHING
+
+    def narrow(self, test: ast.expr, outcome: bool, asked: Value) -> Changes:
+        """A tensor of whose dtype a branch is that it is, or is not, what the condition asks for."""
+        path = names.dotted(test.left.value) if asked is not NOTHING else ""
         value = self.scope.get(path) if path else None
         if value is None or value.kind != values.TENSOR or not value.dtype:
             return {}
-        asked = self.evaluate(test.comparators[0])
         listed = {values.as_dtype(part).dtype for part in (asked.parts if asked.kind == values.SEQUENCE else [asked])}
         is_one = outcome == isinstance(test.ops[0], (ast.Eq, ast.In))
         if is_one == (value.dtype in listed) or "" in listed:
