@@ -10,7 +10,7 @@ from mpopt.lint import configuration, values
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
 from mpopt.lint.rules.lightning import TRUE
-from mpopt.lint.rules.settings import DEEPSPEED_KEYS, entry, is_true
+from mpopt.lint.rules.settings import entry, is_true, list_deepspeed
 from mpopt.lint.values import LOW, NAMES, Value
 
 LOST = "updates that are small beside a weight are lost"
@@ -20,18 +20,12 @@ ADAPTED = re.compile(r"lora|adapter|peft|stochastic_round", re.I)
 
 def find_key(mapping: Value, *keys: str) -> ast.AST:
     """The node of an entry's key; that of the mapping if it is not shown."""
-    node = mapping.origin
+    place, node = mapping.origin, mapping.origin
     for key in keys:
-        if not isinstance(node, ast.Dict):
-            break
-        found = next((pair for pair in zip(node.keys, node.values)
-                      if isinstance(pair[0], ast.Constant) and pair[0].value == key), None)
-        if found is None:
-            break
-        node, last = found[1], found[0]
-        if key == keys[-1]:
-            return last
-    return mapping.origin
+        entries = zip(node.keys, node.values) if isinstance(node, ast.Dict) else ()
+        place, node = next(((name, value) for name, value in entries if getattr(name, "value", None) == key),
+                           (mapping.origin, None))
+    return place
 
 
 def low_dtype(mapping: Value, *keys: str) -> str:
@@ -42,9 +36,8 @@ def low_dtype(mapping: Value, *keys: str) -> str:
 
 @rule
 def configured_in_half(program: Program) -> Iterator[Report]:
-    for mapping in program.mappings:
-        if len(DEEPSPEED_KEYS & set(mapping.parts)) >= 2:
-            yield from judge_deepspeed(mapping)
+    for mapping in list_deepspeed(program):
+        yield from judge_deepspeed(mapping)
     if configuration.is_one(program.script.path) and program.mappings:
         root = program.mappings[-1]
         yield from judge_torchtitan(root)

@@ -12,7 +12,7 @@ from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
 from mpopt.lint.rules.lightning import FP16_MIXED, judge_hooks, list_precisions
 from mpopt.lint.rules.paths import is_used
-from mpopt.lint.rules.settings import DEEPSPEED_KEYS, entry, is_true
+from mpopt.lint.rules.settings import entry, is_true, list_deepspeed
 
 @rule
 def accelerate_bypassed(program: Program) -> Iterator[Report]:
@@ -139,5 +139,5 @@ def judge_fabric(program: Program) -> Iterator[Report]:
 def find_config(program: Program, making: Event) -> values.Value:
     """The configuration that the script shows; nothing is known of a file."""
     given = next((making.keywords[key] for key in ("config", "config_params") if key in making.keywords), values.NOTHING)
-    shown = [mapping for mapping in program.mappings if len(DEEPSPEED_KEYS & set(mapping.parts)) >= 2]
+    shown = list_deepspeed(program)
     return given if given.kind == values.MAPPING else shown[0] if len(shown) == 1 else values.NOTHING

@@ -12,7 +12,7 @@ from mpopt.lint.rules import Report, rule
 from mpopt.lint.rules.configurations import find_key
 from mpopt.lint.rules.paths import find_rare_update, is_used, judge_paths, takes_scaler
 from mpopt.lint.rules.scaler import choose_fp16
-from mpopt.lint.rules.settings import DEEPSPEED_KEYS, entry, is_true
+from mpopt.lint.rules.settings import entry, is_true, list_deepspeed
 
 BACKWARDS = (events.BACKWARD, events.MANAGED_BACKWARD)
 
@@ -96,8 +96,8 @@ def scale_grows_too_often(program: Program) -> Iterator[Report]:
             given = event.argument(INTERVALS[event.callee.name], "growth_interval")
             if event.result.parts is not False:
                 yield from judge_interval(event.node, given)
-    for mapping in program.mappings:
-        if len(DEEPSPEED_KEYS & set(mapping.parts)) >= 2 and is_true(entry(mapping, "fp16", "enabled")):
+    for mapping in list_deepspeed(program):
+        if is_true(entry(mapping, "fp16", "enabled")):
             yield from judge_interval(find_key(mapping, "fp16", "loss_scale_window"), entry(mapping, "fp16", "loss_scale_window"))
 
 

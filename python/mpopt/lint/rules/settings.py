@@ -124,11 +124,14 @@ def is_true(value: Value | None) -> bool:
 DEEPSPEED_KEYS = {"fp16", "bf16", "bfloat16", "zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size"}
 
 
+def list_deepspeed(program: Program) -> list[Value]:
+    """The configurations of DeepSpeed that the program shows."""
+    return [mapping for mapping in program.mappings if len(DEEPSPEED_KEYS & mapping.parts.keys()) >= 2]
+
+
 @rule
 def deepspeed_conflict(program: Program) -> Iterator[Report]:
-    for mapping in program.mappings:
-        if len(DEEPSPEED_KEYS & set(mapping.parts)) < 2:
-            continue
+    for mapping in list_deepspeed(program):
         fp16 = is_true(entry(mapping, "fp16", "enabled"))
         bf16 = is_true(entry(mapping, "bf16", "enabled")) or is_true(entry(mapping, "bfloat16", "enabled"))
         amp = is_true(entry(mapping, "amp", "enabled"))
