@@ -44,13 +44,18 @@ def operation(event: Event) -> tuple[str, Value, tuple[Value, ...]]:
     return "", values.NOTHING, ()
 
 
+def find_lost_epsilon(optimizer: Value) -> tuple[str, float] | None:
+    """The name and the epsilon of an optimizer that divides by a sum with it, where FP16 has none of that size."""
+    eps, name = optimizer.parts.eps, optimizer.name.rpartition(".")[2]
+    return (name, eps) if eps is not None and 0 < eps < LEAST_EPSILON and name in DEFAULT_EPS else None
+
+
 @rule
 def optimizer_epsilon_in_half(program: Program) -> Iterator[Report]:
-    for optimizer, module, event in list_trained(program):
-        eps, name = optimizer.parts.eps, optimizer.name.rpartition(".")[2]
-        if eps is None or not 0 < eps < LEAST_EPSILON or name not in DEFAULT_EPS:
-            continue
-        if not MASTER_WEIGHTS.search(program.text) and not is_trained_in_part(program, module) and find_casts(program, module, event, ("f16",)):
+    for optimizer, module, event in () if MASTER_WEIGHTS.search(program.text) else list_trained(program):
+        if (lost := find_lost_epsilon(optimizer)) and not is_trained_in_part(program, module) \
+                and find_casts(program, module, event, ("f16",)):
+            name, eps = lost
             told = f"eps={eps:g}" if optimizer.parts.has_eps else f"the default eps of {eps:g}"
             yield Report(event.node, f"{told} is 0 in the weights' FP16, in which {name} computes: it divides by 0 "
                          "where the second moment is 0")
@@ -59,8 +64,8 @@ def optimizer_epsilon_in_half(program: Program) -> Iterator[Report]:
         return
     configured = list_hooks(program, "configure_optimizers")
     for event in program.calls_that_make(values.OPTIMIZER):
-        eps, name = event.result.parts.eps, event.result.name.rpartition(".")[2]
-        if event.function in configured and eps is not None and 0 < eps < LEAST_EPSILON and name in DEFAULT_EPS:
+        if event.function in configured and (lost := find_lost_epsilon(event.result)):
+            name, eps = lost
             yield Report(event.node, f"eps={eps:g} is 0 in the FP16 of the trainer's 16-true, in which {name} computes: it "
                          "divides by 0 where the second moment is 0")
 
