@@ -30,6 +30,9 @@ CAST = "cast"                      # `subject` to `dtype`
 CONTEXT = "context"                # a `with` statement, or the like, enters a region
 OPAQUE = "opaque"                  # a call of something outside the file that may do any of these
 
+BACKWARDS = (BACKWARD, MANAGED_BACKWARD)
+STEPS = (STEP, SCALER_STEP)
+
 # Paths through a block.
 MOST_PATHS = 2000
 

@@ -237,7 +237,7 @@ class Interpreter(Expressions, Methods, Options, Statements):
     def record(self, kind: str, node: ast.AST, **about) -> None:
         self.recorded += 1
         event = self.place(kind, node, order=self.recorded, **about)
-        if kind in (events.STEP, events.SCALER_STEP):
+        if kind in events.STEPS:
             self.program.enclosed += [(event, region) for region in self.regions[:1] if not region.null
                                       and len(self.entered.get(id(region), self.loops)) < len(self.loops)]
         self.program.events.setdefault(kind, []).append(event)

@@ -15,7 +15,7 @@ LAST_ADDED = {"f16": 2 ** 11, "bf16": 2 ** 8}
 # An average takes on this share of the difference to what comes in. Below a quarter of a unit in the last place,
 # relative to the largest number of a binade, a difference as large as the average itself is rounded away.
 LEAST_SHARE = {"f16": 2.0 ** -12, "bf16": 2.0 ** -9}
-TRAINING = (events.BACKWARD, events.MANAGED_BACKWARD, events.STEP, events.SCALER_STEP, events.LOSS)
+TRAINING = (*events.BACKWARDS, *events.STEPS, events.LOSS)
 
 
 @rule

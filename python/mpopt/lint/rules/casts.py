@@ -37,7 +37,7 @@ def list_trained(program: Program) -> Iterator[tuple[Value, Value, events.Event]
                 yield event.result, found.parts, event
 
 
-TRAINING = {events.STEP, events.SCALER_STEP, events.BACKWARD, events.MANAGED_BACKWARD}
+TRAINING = {*events.STEPS, *events.BACKWARDS}
 # Functions that run before any training does.
 CONSTRUCTORS = ("__init__", "setup", "build", "init", "configure_optimizers")
 
@@ -231,7 +231,7 @@ def loss_in_half(program: Program) -> Iterator[Report]:
 
 @rule
 def half_default_dtype(program: Program) -> Iterator[Report]:
-    if not program.of_kind(events.BACKWARD, events.MANAGED_BACKWARD):
+    if not program.of_kind(*events.BACKWARDS):
         return
     for event in program.calls_of("set_default_dtype", "set_default_tensor_type"):
         if event.callee.name in ("torch.set_default_dtype", "torch.set_default_tensor_type") and event.arguments:

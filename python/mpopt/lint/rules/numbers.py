@@ -206,7 +206,7 @@ NAN_TEST = re.compile(r"isnan|isinf|isfinite")
 
 @rule
 def nan_replaced(program: Program) -> Iterator[Report]:
-    if not program.of_kind(events.BACKWARD, events.MANAGED_BACKWARD):
+    if not program.of_kind(*events.BACKWARDS):
         return
     # What is computed of a result may have infinities of its own, as those of masks.
     results = {id(event.node) for event in program.of_kind(events.FORWARD)}
@@ -232,13 +232,12 @@ BROAD = {"Exception", "BaseException", "builtins.Exception"}
 @rule
 def swallowed_step_error(program: Program) -> Iterator[Report]:
     # A loop that only measures backward passes trains nothing.
-    stepping = {id(event.loops[-1]) for event in program.of_kind(events.STEP, events.SCALER_STEP) if event.loops}
+    stepping = {id(event.loops[-1]) for event in program.of_kind(*events.STEPS) if event.loops}
     for node, place in program.tries:
         if not place.loops or id(place.loops[-1]) not in stepping:
             continue
         block = program.try_bodies[id(node)]
-        inside = [event for event in events.walk(block) if event.kind in
-                  (events.BACKWARD, events.MANAGED_BACKWARD, events.STEP, events.SCALER_STEP)]
+        inside = [event for event in events.walk(block) if event.kind in (*events.BACKWARDS, *events.STEPS)]
         if not inside:
             continue
         for handler in node.handlers:

@@ -9,11 +9,11 @@ from mpopt.lint import events, values
 from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Program
 
-STEP_EVENTS = {events.BACKWARD, events.MANAGED_BACKWARD, events.UNSCALE, events.CLIP, events.GRAD_READ, events.STEP,
-               events.SCALER_STEP, events.UPDATE, events.ZERO_GRAD, events.OPAQUE}
+STEP_EVENTS = {*events.BACKWARDS, *events.STEPS, events.UNSCALE, events.CLIP, events.GRAD_READ, events.UPDATE, events.ZERO_GRAD,
+               events.OPAQUE}
 
 # Without one of these no rule about an order has anything to say.
-DECISIVE = {events.BACKWARD, events.MANAGED_BACKWARD, events.UNSCALE}
+DECISIVE = {*events.BACKWARDS, events.UNSCALE}
 
 
 def list_paths(program: Program) -> list[tuple[Event, ...]]:

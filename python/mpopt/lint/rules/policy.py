@@ -63,7 +63,7 @@ def find_training(program: Program) -> set[str]:
 
 @rule
 def rollout_in_another_format(program: Program) -> Iterator[Report]:
-    trains = bool(program.of_kind(events.BACKWARD, events.MANAGED_BACKWARD)) or bool(program.calls_like(re.compile(r"Trainer$")))
+    trains = bool(program.of_kind(*events.BACKWARDS)) or bool(program.calls_like(re.compile(r"Trainer$")))
     training = find_training(program) if trains else set()
     if len(training) != 1:
         return

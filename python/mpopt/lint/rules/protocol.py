@@ -14,15 +14,13 @@ from mpopt.lint.rules.paths import find_rare_update, is_used, judge_paths, takes
 from mpopt.lint.rules.scaler import choose_fp16
 from mpopt.lint.rules.settings import entry, is_true, list_deepspeed
 
-BACKWARDS = (events.BACKWARD, events.MANAGED_BACKWARD)
-
 
 @rule
 def update_between_steps(program: Program) -> Iterator[Report]:
     def judge(path: tuple[Event, ...]):
         scaled, stepped, updated, healed = False, None, None, None
         for event in path:
-            if event.kind in BACKWARDS or event.kind == events.OPAQUE:
+            if event.kind in events.BACKWARDS or event.kind == events.OPAQUE:
                 scaled = event.kind == events.BACKWARD and is_used(event.scaler)
                 healed = updated or healed
                 stepped = updated = None

@@ -49,7 +49,7 @@ def forward_outside_autocast(program: Program) -> Iterator[Report]:
 
 @rule
 def backward_in_autocast(program: Program) -> Iterator[Report]:
-    for event in program.of_kind(events.BACKWARD, events.MANAGED_BACKWARD):
+    for event in program.of_kind(*events.BACKWARDS):
         region = event.region
         if region is not None and region.enabled is not False:
             yield Report(event.node, "backward() runs inside the autocast region; the backward pass takes each "
@@ -104,7 +104,7 @@ def weights_cached_without_grad(program: Program) -> Iterator[Report]:
 
 def is_followed(program: Program, event: events.Event) -> bool:
     return any(each.function is event.function and each.order > event.order
-               for each in program.of_kind(events.BACKWARD, events.MANAGED_BACKWARD))
+               for each in program.of_kind(*events.BACKWARDS))
 
 
 # Methods and functions that autocast runs in 16 bits, by their last name.

@@ -13,7 +13,6 @@ from mpopt.lint.rules.lightning import list_hooks
 from mpopt.lint.rules.numbers import operation
 from mpopt.lint.values import Value
 
-BACKWARDS = (events.BACKWARD, events.MANAGED_BACKWARD)
 NAN_TESTS = {"isnan", "isinf", "isfinite"}
 # Calls that say nothing: of a step that is skipped, they leave no trace.
 QUIET = re.compile(r"(^|\.)(zero_grad|empty_cache|update|collect|synchronize)$")
@@ -21,8 +20,8 @@ QUIET = re.compile(r"(^|\.)(zero_grad|empty_cache|update|collect|synchronize)$")
 
 @rule
 def step_skipped_on_nan(program: Program) -> Iterator[Report]:
-    training = {id(event.loops[-1]) for event in program.of_kind(*BACKWARDS) if event.loops}
-    stepping = {event.function for event in program.of_kind(*BACKWARDS) if event.function is not None}
+    training = {id(event.loops[-1]) for event in program.of_kind(*events.BACKWARDS) if event.loops}
+    stepping = {event.function for event in program.of_kind(*events.BACKWARDS) if event.function is not None}
     hooks = list_hooks(program, "training_step")
     for node, place in program.branches:
         is_loop = bool(place.loops) and id(place.loops[-1]) in training

@@ -12,15 +12,13 @@ from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
 from mpopt.lint.rules.paths import find_modulo, judge_paths
 
-STEPS = (events.STEP, events.SCALER_STEP)
-
 
 @rule
 def gradients_cleared_before_step(program: Program) -> Iterator[Report]:
     def judge(path):
         fresh, cleared = False, None
         for event in path:
-            if event.kind in (events.BACKWARD, events.MANAGED_BACKWARD):
+            if event.kind in events.BACKWARDS:
                 if cleared is not None:
                     yield cleared, False, None
                 fresh, cleared = True, None
@@ -32,7 +30,7 @@ def gradients_cleared_before_step(program: Program) -> Iterator[Report]:
                 if fresh:
                     cleared = event
                 fresh = False
-            elif event.kind in STEPS:
+            elif event.kind in events.STEPS:
                 # A closure computes the gradients anew.
                 closure = event.kind == events.STEP and (event.arguments or event.keywords)
                 if cleared is not None and event.subject.identity == cleared.subject.identity:
@@ -51,7 +49,7 @@ def gradients_never_cleared(program: Program) -> Iterator[Report]:
         for loop in events.list_loops(entry):
             inside = list(events.walk(loop.body))
             backward = [event for event in inside if event.kind == events.BACKWARD]
-            step = [event for event in inside if event.kind in STEPS and not event.arguments
+            step = [event for event in inside if event.kind in events.STEPS and not event.arguments
                     or event.kind == events.SCALER_STEP]
             if backward and step and not any(event.kind == events.MANAGED_BACKWARD or event.kind == events.OPAQUE
                                              and may_clear(event) for event in inside) \
@@ -66,7 +64,7 @@ def judge_optimizers(program: Program) -> Iterator[Report]:
             or any(may_clear(event) for event in program.of_kind(events.OPAQUE)) or re.search(r"\.grad\s*=\s*None|grad\.(data\.)?zero_|grad\.fill_", program.text):
         return
     others = {event.subject.identity for event in cleared}
-    for event in program.of_kind(*STEPS):
+    for event in program.of_kind(*events.STEPS):
         backward = any(each.loops == event.loops for each in program.of_kind(events.BACKWARD))
         if event.loops and backward and event.subject.kind == values.OPTIMIZER and event.subject.identity not in others \
                 and not event.arguments[event.kind == events.SCALER_STEP:] \
@@ -110,7 +108,7 @@ def find_accumulation(block: Block, loop: list[Event] | None = None) -> Iterator
         elif isinstance(item, Branch):
             if loop is not None and item.test is not None and find_modulo(item.test) is not None:
                 inside = list(events.walk(item.then))
-                if any(event.kind in STEPS for event in inside):
+                if any(event.kind in events.STEPS for event in inside):
                     yield item, loop, set(map(id, inside))
             yield from find_accumulation(item.then, loop)
             yield from find_accumulation(item.other, loop)
@@ -126,7 +124,7 @@ def undivided_accumulation(program: Program) -> Iterator[Report]:
         return
     for entry in program.entries:
         for branch, loop, inside in find_accumulation(entry):
-            if any(event.kind in STEPS or event.kind == events.OPAQUE and may_clear(event)
+            if any(event.kind in events.STEPS or event.kind == events.OPAQUE and may_clear(event)
                    for event in loop if id(event) not in inside):
                 continue
             passes = program.script.code(find_modulo(branch.test).right).strip("()")
