@@ -53,6 +53,10 @@ class Operation:
     def assigns(self) -> bool:
         return isinstance(self.node, ast.AugAssign)
 
+    @property
+    def right_node(self) -> ast.expr:
+        return self.node.value if isinstance(self.node, ast.AugAssign) else self.node.right
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sum:
@@ -156,6 +160,10 @@ class Program:
     def lower(self) -> str:
         """The text in small letters: a search that ignores case takes 30 times as long."""
         return "\n".join([self.script.lower, *(script.lower for script in self.others)])
+
+    def list_unscaled_backwards(self) -> list[Event]:
+        """The backward passes of losses that no scaler of the script has scaled."""
+        return [event for event in self.of_kind(events.BACKWARD) if event.scaler is None and not event.subject.has("scaled")]
 
     def of_kind(self, *kinds: str) -> list[Event]:
         if len(kinds) == 1:

@@ -355,7 +355,7 @@ class Statements:
             if value.kind == values.REGION and not value.parts.null:
                 regions.append(value.parts)
                 self.record(events.CONTEXT, shown, subject=value)
-            if value.name == "hydra.main" and (found := self.find_hydra(value)).kind == values.MAPPING:
+            if (found := self.find_hydra(value)).kind == values.MAPPING:
                 function.configuration = found
             decorators.append(value.name or value.path or names.dotted(decorator))
         function.regions, function.decorators = tuple(regions), tuple(decorators)

@@ -65,23 +65,21 @@ def judge_averages(program: Program) -> Iterator[Report]:
 def list_calls(program: Program) -> Iterator[tuple[ast.AST, Value, float]]:
     """`average.lerp_(x, share)` and `average.mul_(decay).add_(x, alpha=share)`."""
     for event in program.calls_of("lerp_"):
-        average, arguments = find_average(event)
-        share = event.keywords.get("weight", arguments[-1] if len(arguments) == 2 else values.NOTHING).constant
+        share = event.keywords.get("weight", event.arguments[-1] if len(event.arguments) == 2 else values.NOTHING).constant
         if isinstance(share, float):
-            yield event.node, average, share
+            yield event.node, find_average(event), share
     for event in program.calls_of("add_"):
-        average, _ = find_average(event)
         share = event.keywords.get("alpha", values.NOTHING).constant
         inner = event.node.func.value if isinstance(event.node, ast.Call) and isinstance(event.node.func, ast.Attribute) else None
         is_decayed = isinstance(inner, ast.Call) and getattr(inner.func, "attr", "") == "mul_"
         if is_decayed and isinstance(share, float):
-            yield event.node, average, share
+            yield event.node, find_average(event), share
 
 
-def find_average(event: events.Event) -> tuple[Value, tuple[Value, ...]]:
-    """What a method changes, a tensor or a parameter, and its arguments."""
+def find_average(event: events.Event) -> Value:
+    """The tensor or parameter that a method changes."""
     base = event.callee.parts if event.callee.kind == values.METHOD else values.NOTHING
-    return base if base.kind in (values.TENSOR, values.PARAMETERS) else values.NOTHING, event.arguments
+    return base if base.kind in (values.TENSOR, values.PARAMETERS) else values.NOTHING
 
 
 def list_formulas(program: Program) -> Iterator[tuple[ast.AST, Value, float]]:

@@ -24,11 +24,10 @@ def accelerate_bypassed(program: Program) -> Iterator[Report]:
     unscaled = precision is not None and precision.constant in ("no", "bf16")
     name = next((path for path, _, value, _ in program.assignments if value is made[0].result), "accelerator")
     if not managed and re.search(r"\.prepare\(", program.text):
-        for event in program.of_kind(events.BACKWARD):
-            if event.scaler is None and not event.subject.has("scaled"):
-                yield Report(event.node, f"backward() passes by {name}, which scales the loss and divides it by the "
-                             f"passes of a step: {name}.backward(loss)",
-                             fixes.call_with_loss(program.script, event.node, f"{name}.backward"))
+        for event in program.list_unscaled_backwards():
+            yield Report(event.node, f"backward() passes by {name}, which scales the loss and divides it by the "
+                         f"passes of a step: {name}.backward(loss)",
+                         fixes.call_with_loss(program.script, event.node, f"{name}.backward"))
     if managed and not unscaled and not re.search(r"\.unscale_gradients\(", program.text):
         for event in program.of_kind(events.CLIP):
             if event.callee.kind == values.UNKNOWN:
@@ -109,10 +108,9 @@ def engine_bypassed(program: Program) -> Iterator[Report]:
     is_fp16 = is_true(entry(config, "fp16", "enabled"))
     is_low = is_fp16 or is_true(entry(config, "bf16", "enabled"))
     if not managed and is_fp16:
-        for event in program.of_kind(events.BACKWARD):
-            if event.scaler is None and not event.subject.has("scaled"):
-                yield Report(event.node, "backward() passes by the DeepSpeed engine, which scales the loss and adds the "
-                             "gradients in its own buffers: engine.backward(loss)")
+        for event in program.list_unscaled_backwards():
+            yield Report(event.node, "backward() passes by the DeepSpeed engine, which scales the loss and adds the "
+                         "gradients in its own buffers: engine.backward(loss)")
     engines = {event.result.parts[0].identity for event in made if event.result.kind == values.SEQUENCE}
     for event in program.of_kind(events.CLIP) if managed else ():
         clipped = event.subject.parts if event.subject.kind == values.PARAMETERS else None

@@ -90,15 +90,13 @@ def judge_hooks(program: Program) -> Iterator[Report]:
     early = list_hooks(program, "on_after_backward")
     for event in program.of_kind(events.CLIP, events.GRAD_READ):
         if event.function in early:
-            what = "the gradients that are clipped here" if event.kind == events.CLIP else "the gradient that is read here"
-            yield Report(event.node, f"{what} still carry the loss scale{under}: on_before_optimizer_step comes behind "
-                         "unscaling" if event.kind == events.CLIP else
-                         f"{what} still carries the loss scale{under}: on_before_optimizer_step comes behind unscaling",
+            what = "the gradients that are clipped here still carry" if event.kind == events.CLIP \
+                else "the gradient that is read here still carries"
+            yield Report(event.node, f"{what} the loss scale{under}: on_before_optimizer_step comes behind unscaling",
                          severity=severity)
     steps = list_hooks(program, "training_step")
-    for event in program.of_kind(events.BACKWARD):
-        if event.function in steps and event.scaler is None and not event.subject.has("scaled") \
-                and ".optimizers(" in program.script.code(event.function):
+    for event in program.list_unscaled_backwards():
+        if event.function in steps and ".optimizers(" in program.script.code(event.function):
             yield Report(event.node, f"backward() passes by the trainer, whose step divides the gradients by its loss "
                          f"scale{under}: self.manual_backward(loss)", fixes.call_with_loss(
                              program.script, event.node, "self.manual_backward"), severity)

@@ -11,7 +11,7 @@ from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
 from mpopt.lint.rules.numbers import operation
-from mpopt.lint.rules.settings import is_true
+from mpopt.lint.rules.settings import ARGUMENTS, TRAINER, is_true
 from mpopt.lint.values import LOW, NAMES, Value
 
 LOG_PROBABILITY = re.compile(r"log_?p(rob|s\b|\b|i\b)|log_?prob|logratio|_lp\b|\blp_", re.I)
@@ -56,14 +56,14 @@ def find_training(program: Program) -> set[str]:
     """The 16-bit types in which the program trains, by its regions and by arguments of trainers."""
     regions = {event.subject.parts.dtype for event in program.of_kind(events.CONTEXT)
                if event.subject.parts.enabled and not event.no_grad}
-    named = {dtype for event in program.calls_like(re.compile(r"(TrainingArguments|Config)$"))
+    named = {dtype for event in program.calls_like(ARGUMENTS)
              for key, dtype in (("fp16", "f16"), ("bf16", "bf16")) if is_true(event.keywords.get(key))}
     return (regions | named) & set(LOW)
 
 
 @rule
 def rollout_in_another_format(program: Program) -> Iterator[Report]:
-    trains = bool(program.of_kind(*events.BACKWARDS)) or bool(program.calls_like(re.compile(r"Trainer$")))
+    trains = bool(program.of_kind(*events.BACKWARDS) or program.calls_like(TRAINER))
     training = find_training(program) if trains else set()
     if len(training) != 1:
         return

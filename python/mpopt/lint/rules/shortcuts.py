@@ -101,8 +101,7 @@ def scale_divided_in_half(program: Program) -> Iterator[Report]:
                "the gradient")
     for each in program.operations:
         if each.left.has("grad") and each.left.dtype == "f16" and each.has(ast.Div):
-            right = each.node.value if isinstance(each.node, ast.AugAssign) else each.node.right
-            if is_scale(program, each.right, right):
+            if is_scale(program, each.right, each.right_node):
                 yield Report(each.node, message)
     for event in program.calls_of("div_", "div"):
         name, tensor, arguments = operation(event)
@@ -131,7 +130,6 @@ def mask_missing_in_divisor(program: Program) -> Iterator[Report]:
 
 
 def counts_all(program: Program, each: Operation) -> bool:
-    right = each.node.value if isinstance(each.node, ast.AugAssign) else each.node.right
     # The size of a mask counts all of it.
-    text = re.sub(r"\w+(?=\.(numel|nelement|size|shape)\b)", "", program.script.code(right))
+    text = re.sub(r"\w+(?=\.(numel|nelement|size|shape)\b)", "", program.script.code(each.right_node))
     return bool(SIZES.search(text)) and not re.search(r"mask|valid|weight", text, re.I)

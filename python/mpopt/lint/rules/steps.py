@@ -40,10 +40,15 @@ def gradients_cleared_before_step(program: Program) -> Iterator[Report]:
         yield Report(event.node, "the gradients are cleared between backward() and step(): the step sees none")
 
 
+CLEARED_BY_HAND = re.compile(r"\.grad\s*=\s*None|grad\.(data\.)?zero_|grad\.fill_")
+
+
 @rule
 def gradients_never_cleared(program: Program) -> Iterator[Report]:
+    if CLEARED_BY_HAND.search(program.text):
+        return
     yield from judge_optimizers(program)
-    if re.search(r"zero_grad|\.grad\s*=\s*None|grad\.(data\.)?zero_|grad\.fill_", program.text):
+    if "zero_grad" in program.text:
         return
     for entry in program.entries:
         for loop in events.list_loops(entry):
@@ -61,14 +66,13 @@ def judge_optimizers(program: Program) -> Iterator[Report]:
     """Optimizers that step in a loop of a file whose every zero_grad() is that of another one."""
     cleared = program.of_kind(events.ZERO_GRAD)
     if not cleared or any(event.subject.kind != values.OPTIMIZER for event in cleared) \
-            or any(may_clear(event) for event in program.of_kind(events.OPAQUE)) or re.search(r"\.grad\s*=\s*None|grad\.(data\.)?zero_|grad\.fill_", program.text):
+            or any(may_clear(event) for event in program.of_kind(events.OPAQUE)):
         return
-    others = {event.subject.identity for event in cleared}
     for event in program.of_kind(*events.STEPS):
         backward = any(each.loops == event.loops for each in program.of_kind(events.BACKWARD))
-        if event.loops and backward and event.subject.kind == values.OPTIMIZER and event.subject.identity not in others \
+        if event.loops and backward and event.subject.kind == values.OPTIMIZER \
                 and not event.arguments[event.kind == events.SCALER_STEP:] \
-                and not (others & shared_identities(event.subject, cleared)):
+                and not any(shares_parameters(event.subject, each.subject) for each in cleared):
             yield Report(event.node, "zero_grad() of other optimizers only: each step of this one sees the sum of all gradients "
                          "so far")
 
@@ -86,15 +90,14 @@ def may_clear(event: Event) -> bool:
 CLEARS = re.compile(r"zero|clear|step|optim|train|backward|reset|update|fit|closure", re.I)
 
 
-def shared_identities(optimizer: values.Value, cleared: list[Event]) -> set:
-    """The optimizers whose zero_grad() may clear parameters of this one, too."""
-    def modules(value):
+def shares_parameters(one: values.Value, other: values.Value) -> bool:
+    """Whether two optimizers may have parameters in common."""
+    def modules(optimizer):
         return {found.parts.identity if found.parts is not None else None
-                for found in values.find_all(value.parts.parameters, values.PARAMETERS)} or {None}
+                for found in values.find_all(optimizer.parts.parameters, values.PARAMETERS)} or {None}
 
-    own = modules(optimizer)
-    return {event.subject.identity for event in cleared
-            if None in own or None in modules(event.subject) or own & modules(event.subject)}
+    first, second = modules(one), modules(other)
+    return one.identity == other.identity or None in first | second or bool(first & second)
 
 
 def find_accumulation(block: Block, loop: list[Event] | None = None) -> Iterator[tuple[Branch, list[Event], set[int]]]:
