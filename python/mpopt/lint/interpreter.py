@@ -106,10 +106,13 @@ class Program:
     # Other files of the project that the script uses.
     others: list[Script] = dataclasses.field(default_factory=list)
 
-    @functools.cached_property
-    def text(self) -> str:
-        """That of the other files, too: what they mention, the program does."""
-        return "\n".join([self.script.text, *(script.text for script in self.others)])
+    @property
+    def scripts(self) -> list[Script]:
+        return [self.script, *self.others]
+
+    def mentions(self, pattern: re.Pattern) -> bool:
+        """Whether a file of the program has a match: what the others mention, the program does."""
+        return any(script.mentions(pattern) for script in self.scripts)
 
     @functools.cached_property
     def targets(self) -> dict[int, str]:
@@ -155,11 +158,6 @@ class Program:
     @staticmethod
     def _in_order(lists: Iterable[Sequence[Event]]) -> list[Event]:
         return sorted((event for each in lists for event in each), key=lambda event: event.order)
-
-    @functools.cached_property
-    def lower(self) -> str:
-        """The text in small letters: a search that ignores case takes 30 times as long."""
-        return "\n".join([self.script.lower, *(script.lower for script in self.others)])
 
     def list_unscaled_backwards(self) -> list[Event]:
         """The backward passes of losses that no scaler of the script has scaled."""

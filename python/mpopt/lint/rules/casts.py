@@ -18,7 +18,7 @@ MASTER_WEIGHTS = re.compile(r"FP16_?Optimizer|master_(param|weight|copy)|MasterP
                             r"|convert_models_to_fp32|stochastic_?round|kahan|AnyPrecision", re.I)
 # Scripts that train what they add to a module.
 ADAPTERS = re.compile(r"get_peft_model|add_adapter|inject_adapter|cast_training_params|LoraConfig"
-                      r"|prepare_model_for_kbit_training")
+                      r"|prepare_model_for_kbit_training|mark_only_lora_as_trainable")
 
 
 # Of a file: the paths of the script are followed for each. The most that a script of bench/lint_scripts.py
@@ -43,7 +43,7 @@ CONSTRUCTORS = ("__init__", "setup", "build", "init", "configure_optimizers")
 
 
 def is_trained_by_adapters(program: Program) -> bool:
-    return bool(ADAPTERS.search(program.text)) or "mark_only_lora_as_trainable" in program.text
+    return program.mentions(ADAPTERS)
 
 
 def is_trained_in_part(program: Program, module: Value) -> bool:
@@ -143,7 +143,7 @@ def trained_in_half(program: Program) -> Iterator[Report]:
             lost = "nothing scales the loss, and " if dtype == "f16" else ""
             yield Report(trainer.node, f"the trainer makes the weights {NAMES[dtype]}: {lost}updates that are small beside a "
                          "weight are lost", severity=severity_of(dtype))
-    if not trained or MASTER_WEIGHTS.search(program.text):
+    if not trained or program.mentions(MASTER_WEIGHTS):
         return
     for optimizer, module, making in trained:
         name = optimizer.name.rpartition(".")[2] or "an optimizer"

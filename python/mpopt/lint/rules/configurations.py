@@ -41,7 +41,7 @@ def configured_in_half(program: Program) -> Iterator[Report]:
     if configuration.is_one(program.script.path) and program.mappings:
         root = program.mappings[-1]
         yield from judge_torchtitan(root)
-        if not ADAPTED.search(program.text):
+        if not program.mentions(ADAPTED):
             yield from judge_weights(root)
 
 

@@ -14,6 +14,10 @@ from mpopt.lint.rules.lightning import FP16_MIXED, judge_hooks, list_precisions
 from mpopt.lint.rules.paths import is_used
 from mpopt.lint.rules.settings import entry, is_true, list_deepspeed
 
+
+PREPARED, UNSCALED, ACCUMULATED = map(re.compile, (r"\.prepare\(", r"\.unscale_gradients\(", r"\.accumulate\("))
+
+
 @rule
 def accelerate_bypassed(program: Program) -> Iterator[Report]:
     managed = program.of_kind(events.MANAGED_BACKWARD)
@@ -23,12 +27,12 @@ def accelerate_bypassed(program: Program) -> Iterator[Report]:
     precision = made[0].keywords.get("mixed_precision")
     unscaled = precision is not None and precision.constant in ("no", "bf16")
     name = next((path for path, _, value, _ in program.assignments if value is made[0].result), "accelerator")
-    if not managed and re.search(r"\.prepare\(", program.text):
+    if not managed and program.mentions(PREPARED):
         for event in program.list_unscaled_backwards():
             yield Report(event.node, f"backward() passes by {name}, which scales the loss and divides it by the "
                          f"passes of a step: {name}.backward(loss)",
                          fixes.call_with_loss(program.script, event.node, f"{name}.backward"))
-    if managed and not unscaled and not re.search(r"\.unscale_gradients\(", program.text):
+    if managed and not unscaled and not program.mentions(UNSCALED):
         for event in program.of_kind(events.CLIP):
             if event.callee.kind == values.UNKNOWN:
                 yield Report(event.node, f"the gradients that are clipped carry the loss scale under FP16: "
@@ -38,7 +42,7 @@ def accelerate_bypassed(program: Program) -> Iterator[Report]:
     for event in managed:
         if event.subject.has("scaled") and isinstance(event.subject.parts, values.Value) and is_used(event.subject.parts):
             yield Report(event.node, f"a scaled loss goes to {name}, which scales it again and divides by its own scale only")
-    if ".accumulate(" in program.text and (passes := made[0].keywords.get("gradient_accumulation_steps")) is not None:
+    if program.mentions(ACCUMULATED) and (passes := made[0].keywords.get("gradient_accumulation_steps")) is not None:
         text = keyword_text(program, made[0].node, "gradient_accumulation_steps")
         if passes.constant != 1:
             yield from judge_division(program, managed, text, name)

@@ -52,9 +52,9 @@ def find_lost_epsilon(optimizer: Value) -> tuple[str, float] | None:
 
 @rule
 def optimizer_epsilon_in_half(program: Program) -> Iterator[Report]:
-    for optimizer, module, event in () if MASTER_WEIGHTS.search(program.text) else list_trained(program):
-        if (lost := find_lost_epsilon(optimizer)) and not is_trained_in_part(program, module) \
-                and find_casts(program, module, event, ("f16",)):
+    for optimizer, module, event in list_trained(program):
+        if (lost := find_lost_epsilon(optimizer)) and not program.mentions(MASTER_WEIGHTS) \
+                and not is_trained_in_part(program, module) and find_casts(program, module, event, ("f16",)):
             name, eps = lost
             told = f"eps={eps:g}" if optimizer.parts.has_eps else f"the default eps of {eps:g}"
             yield Report(event.node, f"{told} is 0 in the weights' FP16, in which {name} computes: it divides by 0 "

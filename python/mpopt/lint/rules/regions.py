@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from mpopt.lint import events, fixes, library, values
@@ -73,9 +74,12 @@ def bce_in_autocast(program: Program) -> Iterator[Report]:
                          "a GPU: use the form with logits")
 
 
+CACHE_CLEARED = re.compile("clear_autocast_cache")
+
+
 @rule
 def one_region_around_steps(program: Program) -> Iterator[Report]:
-    if "clear_autocast_cache" in program.text:
+    if not program.enclosed or program.mentions(CACHE_CLEARED):
         return
     for step, region in program.enclosed:
         if region.enabled is not False and region.caches:
@@ -85,7 +89,7 @@ def one_region_around_steps(program: Program) -> Iterator[Report]:
 
 @rule
 def weights_cached_without_grad(program: Program) -> Iterator[Report]:
-    if "clear_autocast_cache" in program.text:
+    if program.mentions(CACHE_CLEARED):
         return
     first: dict[tuple, events.Event] = {}
     for event in program.of_kind(events.FORWARD):

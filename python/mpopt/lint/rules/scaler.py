@@ -52,9 +52,12 @@ def gradient_read_without_unscale(program: Program) -> Iterator[Report]:
                      "scaler.unscale_(optimizer) first")
 
 
+STATES = re.compile("_per_optimizer_states")
+
+
 @rule
 def unscale_twice(program: Program) -> Iterator[Report]:
-    if "_per_optimizer_states" in program.text:
+    if program.mentions(STATES):
         # The script asks the scaler whether it has unscaled already.
         return
     for path in list_paths(program):
@@ -119,7 +122,7 @@ def step_by_scaler(program: Program, event: Event, method: ast.expr) -> fixes.Ch
 @rule
 def scaler_never_updated(program: Program) -> Iterator[Report]:
     steps = [event for event in program.of_kind(events.SCALER_STEP) if is_used(event.scaler)]
-    if not steps or program.of_kind(events.UPDATE) or any("scaler" in word for word in UPDATED.findall(program.text)):
+    if not steps or program.of_kind(events.UPDATE) or any("scaler" in word for script in program.scripts for word in UPDATED.findall(script.text)):
         return
     if any(takes_scaler(event) for event in program.calls if event.callee.kind not in (values.FUNCTION, values.CLASS)
            and not (event.callee.kind == values.METHOD and event.callee.parts.kind in (values.OPTIMIZER, values.SCALER))):
@@ -154,9 +157,12 @@ def update_without_step(program: Program) -> Iterator[Report]:
                      "AssertionError there, since no gradient was checked for Inf")
 
 
+SCALED = re.compile(r"\.scale\(|\.scale_loss\(|\bscaler\s*\(")
+
+
 @rule
 def scaled_step_without_scale(program: Program) -> Iterator[Report]:
-    if not program.of_kind(events.SCALER_STEP) or re.search(r"\.scale\(|\.scale_loss\(|\bscaler\s*\(", program.text):
+    if not program.of_kind(events.SCALER_STEP) or program.mentions(SCALED):
         return
     for path in list_paths(program):
         last = None
@@ -259,7 +265,7 @@ def saves_scaler(text: str) -> bool:
 @rule
 def scaler_state_not_saved(program: Program) -> Iterator[Report]:
     if not any(is_used(event.scaler) for event in program.of_kind(events.SCALER_STEP)) \
-            or saves_scaler(program.text):
+            or any(saves_scaler(script.text) for script in program.scripts):
         return
     reported = set()
     for event in program.calls_of("save"):

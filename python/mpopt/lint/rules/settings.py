@@ -62,6 +62,7 @@ def deprecated_amp(program: Program) -> Iterator[Report]:
                          fixes.modern_call(program.script, event.node, device, short, path))
 
 
+OLD_NAMES = re.compile(r"torch\.(cuda|cpu)(\.amp| import amp)")
 NEW_NAMES = re.compile(r"\btorch\.amp\.|from torch\.amp|torch\.(autocast|GradScaler)\(|hasattr\(torch")
 NEW_IMPORT = re.compile(r"from torch import ([^\n]*)")
 SHORT_NAME = re.compile(r"\b(autocast|GradScaler)\b")
@@ -83,7 +84,7 @@ def chooses(program: Program, node: ast.AST) -> bool:
 def find_fallbacks(program: Program) -> set[int]:
     """The imports and calls in branches and functions that have the new names, too: those
     of a script that runs under older versions of PyTorch as well."""
-    if not re.search(r"torch\.(cuda|cpu)(\.amp| import amp)", program.text) or not has_new_names(program.text):
+    if not OLD_NAMES.search(program.script.text) or not has_new_names(program.script.text):
         return set()
     found: set[int] = set()
     pending: list[ast.AST] = [program.script.tree]
@@ -229,12 +230,13 @@ def trainer_conflict(program: Program) -> Iterator[Report]:
 
 
 TRAINER = re.compile(r"Trainer$")
+ADAPTED = re.compile(r"get_peft_model|peft_config|LoraConfig")
 
 
 def find_trained(program: Program) -> dict[int, list[Value]]:
     """The models that trainers get, by the calls that make the arguments of the trainers."""
     trained: dict[int, list[Value]] = {}
-    if re.search(r"get_peft_model|peft_config|LoraConfig", program.text):
+    if program.mentions(ADAPTED):
         return trained
     for event in program.calls_like(TRAINER):
         model = event.argument(0, "model")

@@ -40,15 +40,16 @@ def gradients_cleared_before_step(program: Program) -> Iterator[Report]:
         yield Report(event.node, "the gradients are cleared between backward() and step(): the step sees none")
 
 
+CLEARED = re.compile("zero_grad")
 CLEARED_BY_HAND = re.compile(r"\.grad\s*=\s*None|grad\.(data\.)?zero_|grad\.fill_")
 
 
 @rule
 def gradients_never_cleared(program: Program) -> Iterator[Report]:
-    if CLEARED_BY_HAND.search(program.text):
+    if not program.of_kind(*events.STEPS) or program.mentions(CLEARED_BY_HAND):
         return
     yield from judge_optimizers(program)
-    if "zero_grad" in program.text:
+    if program.mentions(CLEARED):
         return
     for entry in program.entries:
         for loop in events.list_loops(entry):
@@ -121,9 +122,13 @@ def find_accumulation(block: Block, loop: list[Event] | None = None) -> Iterator
 DIVISION = r"/=?\s*(?:float\(\s*)?(?:\(\s*)?(?:[\w.]+\.)?%s\b"
 
 
+# Engines divide by themselves.
+DIVIDING = re.compile(r"\.accumulate\(|deepspeed")
+
+
 @rule
 def undivided_accumulation(program: Program) -> Iterator[Report]:
-    if re.search(r"\.accumulate\(|deepspeed", program.text):
+    if program.mentions(DIVIDING):
         return
     for entry in program.entries:
         for branch, loop, inside in find_accumulation(entry):
@@ -131,7 +136,7 @@ def undivided_accumulation(program: Program) -> Iterator[Report]:
                    for event in loop if id(event) not in inside):
                 continue
             passes = program.script.code(find_modulo(branch.test).right).strip("()")
-            if passes == "1" or is_divided_by(program.text, passes):
+            if passes == "1" or is_divided_by(program, passes):
                 continue
             for event in loop:
                 if event.kind == events.BACKWARD and id(event) not in inside and event.subject.has("mean") \
@@ -141,5 +146,5 @@ def undivided_accumulation(program: Program) -> Iterator[Report]:
                                  "that FP16 has to hold")
 
 
-def is_divided_by(text: str, passes: str) -> bool:
-    return bool(re.search(DIVISION % re.escape(passes.rpartition(".")[2]), text))
+def is_divided_by(program: Program, passes: str) -> bool:
+    return program.mentions(re.compile(DIVISION % re.escape(passes.rpartition(".")[2])))
