@@ -179,6 +179,12 @@ class Frame:
     yields: list[list] = dataclasses.field(default_factory=list)
 
 
+def is_of_main(statement: ast.stmt) -> bool:
+    """Whether a statement runs only where its file is the one that is started: `if __name__ == "__main__"`."""
+    return isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.test, ast.Compare) \
+        and isinstance(statement.test.ops[0], ast.Eq) and getattr(statement.test.left, "id", "") == "__name__"
+
+
 class Interpreter(Expressions, Methods, Options, Statements):
     """See the head of this file; its parts are in expressions.py (with calls.py),
     methods.py, options.py and statements.py."""
@@ -279,7 +285,7 @@ class Interpreter(Expressions, Methods, Options, Statements):
         self.program, self.block, self.scope, self.script = Program(script), Block(), Scope(), script
         self.regions, self.loops, self.tests, self.no_grad, self.owner, self.frame = (), (), (), False, None, Frame(None, 0)
         try:
-            self.run_suite(script.tree.body)
+            self.run_suite([statement for statement in script.tree.body if not is_of_main(statement)])
             self.imported[path] = self.scope
         finally:
             self.program, self.block, self.scope, self.script = outer

@@ -76,6 +76,13 @@ def test_mended_project_is_silent(tmp_path):
     assert find(tmp_path) == set()
 
 
+def test_a_file_that_is_imported_is_not_the_one_that_is_started(tmp_path):
+    types = "import torch\nLOW = torch.float32\nif %s:\n    LOW = torch.float16\n"
+    for test, found in (("__name__ == '__main__'", False), ("fast", True)):
+        write(tmp_path, {**FILES, "lib/types.py": types % test})
+        assert ("MP701" in {rule for *_, rule in find(tmp_path)}) == found
+
+
 def test_comments_silence_lines_of_their_file(tmp_path):
     write(tmp_path, {**FILES, "lib/nets.py": NETS.replace("net.to(LOW)", "net.to(LOW)  # noqa: MP701")})
     assert "MP701" not in {rule for *_, rule in find(tmp_path)}
