@@ -196,6 +196,7 @@ class _Paths:
         self.wanted, self.budget = wanted, budget
         self.counts: dict[int, bool] = {}
         self.texts: dict[int, str] = {}
+        self.questions: dict[tuple[int, bool], tuple[str, bool] | None] = {}
 
     def matters(self, block: Block) -> bool:
         """Whether a block holds wanted events, or an exit."""
@@ -270,30 +271,39 @@ class _Paths:
             self.texts[key] = ast.unparse(node)
         return self.texts[key]
 
-    def assume(self, test: ast.AST | None, outcome: bool, known: dict) -> dict | None:
-        """`known` with the outcome of a condition; None if it contradicts it."""
-        if test is None:
-            return known
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return self.assume(test.operand, not outcome, known)
-        if isinstance(test, ast.BoolOp):
-            decisive = isinstance(test.op, ast.And)
-            if outcome == decisive:
-                return self.assume_all(test.values, outcome, known)
-            # One side decides: it cannot be none of them.
-            others = self.assume_all(test.values, not outcome, known)
-            if others is not None and others == known:
-                return None
+    def ask(self, test: ast.AST, outcome: bool) -> tuple[str, bool] | None:
+        """The question that a condition is, by its text, and its answer; None of one that is made of several."""
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, outcome = test.operand, not outcome
+        if isinstance(test, ast.BoolOp) or isinstance(test, ast.Constant) and isinstance(test.value, bool):
+            return None
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             operator, right = test.ops[0], test.comparators[0]
             if isinstance(operator, (ast.IsNot, ast.Is)) and isinstance(right, ast.Constant) and right.value is None:
                 # `x is not None` and `x` are the same question of a scaler.
-                return self.note(self.text(test.left), outcome == isinstance(operator, ast.IsNot), known)
+                return self.text(test.left), outcome == isinstance(operator, ast.IsNot)
             if isinstance(operator, ast.NotEq):
-                return self.note(f"{self.text(test.left)} == {self.text(right)}", not outcome, known)
-        if isinstance(test, ast.Constant) and isinstance(test.value, bool):
+                return f"{self.text(test.left)} == {self.text(right)}", not outcome
+        return self.text(test), outcome
+
+    def assume(self, test: ast.AST | None, outcome: bool, known: dict) -> dict | None:
+        """`known` with the outcome of a condition; None if it contradicts it."""
+        if test is None:
+            return known
+        key = id(test), outcome
+        if key not in self.questions:
+            self.questions[key] = self.ask(test, outcome)
+        if (question := self.questions[key]) is not None:
+            return self.note(*question, known)
+        if isinstance(test, ast.UnaryOp):
+            return self.assume(test.operand, not outcome, known)
+        if isinstance(test, ast.Constant):
             return known if test.value == outcome else None
-        return self.note(self.text(test), outcome, known)
+        if outcome == isinstance(test.op, ast.And):
+            return self.assume_all(test.values, outcome, known)
+        # One side decides: it cannot be none of them.
+        others = self.assume_all(test.values, not outcome, known)
+        return None if others is not None and others == known else self.note(self.text(test), outcome, known)
 
     def assume_all(self, tests: list[ast.expr], outcome: bool, known: dict | None) -> dict | None:
         for test in tests:

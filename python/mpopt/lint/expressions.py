@@ -43,7 +43,7 @@ class Expressions(Calls):
         found = self.scope.get(node.id)
         if found is None:
             return Value(path=node.id)
-        return found if self.project is None else self.resolve(found)
+        return self.resolve(found) if found.kind == values.NAME and found.parts is not None else found
 
     def evaluate_Attribute(self, node: ast.Attribute) -> Value:
         """The value of a chain, `a.b.c`, from its start, since its longest part that is a variable decides."""
@@ -118,9 +118,12 @@ class Expressions(Calls):
     # --- Literals ---
 
     def evaluate_Constant(self, node: ast.Constant) -> Value:
-        if isinstance(node.value, (complex, type(...))):
-            return NOTHING
-        return values.constant(node.value)
+        # A function's constants are met in each of its calls, and values never change.
+        known = getattr(node, "known", None)
+        if known is None:
+            is_odd = isinstance(node.value, (complex, type(...)))
+            known = node.known = NOTHING if is_odd else values.constant(node.value)
+        return known
 
     def evaluate_Tuple(self, node: ast.Tuple | ast.List) -> Value:
         parts = [self.evaluate(element) for element in node.elts]

@@ -26,11 +26,13 @@ def lint_here(text: str, path: str, selected: set[str] | None, project: Project 
               read: set[str] | None = None) -> list[Finding]:
     """The same in this thread, whose stack has to be deep enough."""
     book = source.read_notebook(text) if path.endswith(notebook.SUFFIX) else None
-    if configuration.is_one(path):
-        script = source.parse_configuration(text, path)
-    else:
-        script = source.parse(text) if book is None else source.parse_notebook(book)
-    script.path = path
+    script = project.find_script(text, path) if project is not None and book is None else None
+    if script is None:
+        if configuration.is_one(path):
+            script = source.parse_configuration(text, path)
+        else:
+            script = source.parse(text) if book is None else source.parse_notebook(book)
+        script.path = path
     interpreter = Interpreter(script, project)
     program = interpreter.interpret()
     if read is not None:

@@ -96,6 +96,12 @@ class Project:
         root = self.find_root(path)
         return os.path.join(self.given[root], os.path.relpath(path, root))
 
+    def find_script(self, text: str, path: str) -> Script | None:
+        """The script of a file that other files import, too; None if it is not that text, or has another name."""
+        full = os.path.abspath(path)
+        script = self.read(full) if self.find_root(full) is not None else None
+        return script if script is not None and (script.text, script.path) == (text, path) else None
+
     def _read(self, path: str) -> Script | None:
         """A script or configuration whose nodes know it; None if it cannot be read."""
         try:
