@@ -120,6 +120,21 @@ class Program:
         return {id(getattr(statement, "value", None)): path for path, _, _, statement in self.assignments}
 
     @functools.cached_property
+    def _assigned(self) -> dict[str, list[ast.stmt]]:
+        found: dict[str, list[ast.stmt]] = {}
+        for path, _, _, statement in self.assignments:
+            found.setdefault(path, []).append(statement)
+        return found
+
+    def find_assigned(self, node: ast.AST) -> ast.AST:
+        """The expression that a name got last in the text above it; any other node as it is."""
+        if not isinstance(node, ast.Name):
+            return node
+        before = [statement for statement in self._assigned.get(node.id, ()) if statement.lineno < node.lineno
+                  and self.script.owner(statement) is self.script.owner(node) and isinstance(statement, ast.Assign)]
+        return max(before, key=lambda statement: statement.lineno).value if before else node
+
+    @functools.cached_property
     def casts(self) -> dict[object, list[Event]]:
         """The casts of each module, by its identity."""
         found: dict[object, list[Event]] = {}

@@ -90,9 +90,9 @@ def find_next(path: tuple[Event, ...], kind: str) -> list[Event | None]:
     return found[::-1]
 
 
-def find_modulo(node: ast.AST) -> ast.BinOp | None:
-    """`a % b` in a condition."""
-    pending = [node]
+def find_modulo(program: Program, node: ast.AST) -> ast.BinOp | None:
+    """`a % b` in a condition, or in what a name got that is one."""
+    pending = [program.find_assigned(node)]
     while pending:
         node = pending.pop()
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
@@ -101,15 +101,15 @@ def find_modulo(node: ast.AST) -> ast.BinOp | None:
     return None
 
 
-def is_rarer(event: Event, other: Event) -> bool:
+def is_rarer(program: Program, event: Event, other: Event) -> bool:
     """Whether an event takes place in every nth pass of the loop in which another one does in each."""
     count = len(other.tests)
     return bool(other.loops) and event.loops == other.loops and event.tests[:count] == other.tests \
-        and any(find_modulo(test) is not None for test, outcome in event.tests[count:] if outcome)
+        and any(find_modulo(program, test) is not None for test, outcome in event.tests[count:] if outcome)
 
 
 def find_rare_update(program: Program, event: Event) -> Event | None:
     """An update of an event's scaler in every nth pass only, if all its updates in the loop are such."""
     updates = [update for update in program.of_kind(events.UPDATE) if update.loops == event.loops
                and update.scaler.identity == event.scaler.identity]
-    return updates[0] if updates and all(is_rarer(update, event) for update in updates) else None
+    return updates[0] if updates and all(is_rarer(program, update, event) for update in updates) else None

@@ -101,21 +101,21 @@ def shares_parameters(one: values.Value, other: values.Value) -> bool:
     return one.identity == other.identity or None in first | second or bool(first & second)
 
 
-def find_accumulation(block: Block, loop: list[Event] | None = None) -> Iterator[tuple[Branch, list[Event], set[int]]]:
+def find_accumulation(program: Program, block: Block, loop: list[Event] | None = None) -> Iterator[tuple[Branch, list[Event], set[int]]]:
     """The branches of loops that step in every nth pass, with the events of the loop, and which of them
     the branch has."""
     for item in block.items:
         if isinstance(item, Loop):
-            yield from find_accumulation(item.body, list(events.walk(item.body)))
+            yield from find_accumulation(program, item.body, list(events.walk(item.body)))
         elif isinstance(item, Block):
-            yield from find_accumulation(item, loop)
+            yield from find_accumulation(program, item, loop)
         elif isinstance(item, Branch):
-            if loop is not None and item.test is not None and find_modulo(item.test) is not None:
+            if loop is not None and item.test is not None and find_modulo(program, item.test) is not None:
                 inside = list(events.walk(item.then))
                 if any(event.kind in events.STEPS for event in inside):
                     yield item, loop, set(map(id, inside))
-            yield from find_accumulation(item.then, loop)
-            yield from find_accumulation(item.other, loop)
+            yield from find_accumulation(program, item.then, loop)
+            yield from find_accumulation(program, item.other, loop)
 
 
 # A division by a number, or by an attribute of that name.
@@ -131,11 +131,11 @@ def undivided_accumulation(program: Program) -> Iterator[Report]:
     if program.mentions(DIVIDING):
         return
     for entry in program.entries:
-        for branch, loop, inside in find_accumulation(entry):
+        for branch, loop, inside in find_accumulation(program, entry):
             if any(event.kind in events.STEPS or event.kind == events.OPAQUE and may_clear(event)
                    for event in loop if id(event) not in inside):
                 continue
-            passes = program.script.code(find_modulo(branch.test).right).strip("()")
+            passes = program.script.code(find_modulo(program, branch.test).right).strip("()")
             if passes == "1" or is_divided_by(program, passes):
                 continue
             for event in loop:

@@ -48,3 +48,12 @@ def train(model, optimizer, scaler, loader, n):
             scaler.unscale_(optimizer)
             scaler.step(optimizer)
             scaler.update()
+# case: update under a name for every nth pass
+def train(model, optimizer, scaler, loader, n):
+    for i, x in enumerate(loader):
+        scaler.scale(model(x).mean() / n).backward()
+        scaler.unscale_(optimizer)  # finds error
+        ready = (i + 1) % n == 0
+        if ready:
+            scaler.step(optimizer)
+            scaler.update()
