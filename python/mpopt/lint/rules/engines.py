@@ -45,7 +45,7 @@ def accelerate_bypassed(program: Program) -> Iterator[Report]:
     if program.mentions(ACCUMULATED) and (passes := made[0].keywords.get("gradient_accumulation_steps")) is not None:
         text = keyword_text(program, made[0].node, "gradient_accumulation_steps")
         if passes.constant != 1:
-            yield from judge_division(program, managed, text, name)
+            yield from judge_division(program, managed, text, f"{name}.backward")
 
 
 def judge_optimizers(program: Program, name: str) -> Iterator[Report]:
@@ -69,8 +69,12 @@ def judge_division(program: Program, backwards: list[Event], passes: str, name: 
     for event in backwards:
         if passes and isinstance(event.node, ast.Call) and event.node.args \
                 and is_divided(program, event, event.node.args[0], passes):
-            yield Report(event.node, f"the loss is divided by {passes}, and {name}.backward divides it by the passes of a "
+            yield Report(event.node, f"the loss is divided by {passes}, and {name} divides it by the passes of a "
                          "step again: gradients that many times smaller, which FP16 flushes sooner")
+
+
+# What engines call the passes of a step.
+PASSES = re.compile(r"\.gradient_accumulation_steps(\(\))?$")
 
 
 def last_name(text: str) -> str:
@@ -82,7 +86,10 @@ def is_divided(program: Program, event: Event, loss: ast.expr, passes: str) -> b
     """Whether a loss, or the value that its name got last in the same function, is a quotient by the passes."""
     def divides(node) -> bool:
         right = getattr(node, "value", None) if isinstance(node, ast.AugAssign) else getattr(node, "right", None)
-        return isinstance(getattr(node, "op", None), ast.Div) and last_name(program.script.code(right)) == last_name(passes)
+        if not isinstance(getattr(node, "op", None), ast.Div):
+            return False
+        divisor = program.script.code(right)
+        return last_name(divisor) == last_name(passes) or bool(PASSES.search(divisor))
 
     if isinstance(loss, ast.BinOp):
         return divides(loss)
@@ -124,7 +131,7 @@ def engine_bypassed(program: Program) -> Iterator[Report]:
                          severity="" if is_low else "note")
     passes = entry(config, "gradient_accumulation_steps")
     if passes is not None and passes.constant not in (None, 1):
-        yield from judge_division(program, managed, str(passes.constant), "the engine's")
+        yield from judge_division(program, managed, str(passes.constant), "engine.backward")
 
 
 def judge_fabric(program: Program) -> Iterator[Report]:

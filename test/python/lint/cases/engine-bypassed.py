@@ -120,3 +120,12 @@ for x, y in loader:
     fabric.backward(criterion(model(x), y))
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
+# case: divided twice, by what the engine says
+import deepspeed
+def fit(model, data):
+    config = {"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 8, "fp16": {"enabled": True}}
+    engine, _, _, _ = deepspeed.initialize(model=model, config=config)
+    for batch in data:
+        loss = engine(**batch).loss / engine.gradient_accumulation_steps()
+        engine.backward(loss)  # finds warning
+        engine.step()
