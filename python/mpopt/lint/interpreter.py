@@ -265,8 +265,9 @@ class Interpreter(Expressions, Methods, Options, Statements):
         self.recorded += 1
         event = self.place(kind, node, order=self.recorded, **about)
         if kind in events.STEPS:
-            self.program.enclosed += [(event, region) for region in self.regions[:1] if not region.null
-                                      and len(self.entered.get(id(region), self.loops)) < len(self.loops)]
+            outermost = [region for region in self.regions if not region.null][:1]
+            self.program.enclosed += [(event, region) for region in outermost
+                                      if len(self.entered.get(id(region), self.loops)) < len(self.loops)]
         self.program.events.setdefault(kind, []).append(event)
         self.block.items.append(event)
 
@@ -369,7 +370,10 @@ class Interpreter(Expressions, Methods, Options, Statements):
         if block.items:
             self.block.items.append(block)
         if frame.yields and any("contextmanager" in decorator for decorator in function.decorators):
-            regions = [Value(values.REGION, parts=region) for region in frame.yields[0]]
+            # One that yields inside of a region on some path may be it.
+            inside = next(filter(None, frame.yields), ())
+            is_sure = len(frame.yields) == 1
+            regions = [Value(values.REGION, parts=region if is_sure else values.maybe(region)) for region in inside]
             return regions[0] if len(regions) == 1 else Value(values.SEQUENCE, name="contexts", parts=tuple(regions))
         return values.join(frame.returns) if frame.returns else NOTHING
 

@@ -195,6 +195,10 @@ class Methods:
         if method == "add_argument":
             self.note_option(arguments, keywords)
             return NOTHING
+        if method == "enter_context" and arguments and arguments[0].kind == values.REGION:
+            region = values.maybe(arguments[0].parts) if self.tests else arguments[0].parts
+            self.enter_region(node, arguments[0].replaced(parts=region))
+            return NOTHING
         if method == "zero_grad":
             self.record(events.ZERO_GRAD, node, subject=base)
             return NOTHING

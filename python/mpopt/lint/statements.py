@@ -317,9 +317,7 @@ class Statements:
             value = self.evaluate(item.context_expr)
             self.no_grad = self.no_grad or value.name in library.NO_GRAD
             if value.kind == values.REGION:
-                self.regions += (value.parts,)
-                self.entered[id(value.parts)] = self.loops
-                self.record(events.CONTEXT, item.context_expr, subject=value)
+                self.enter_region(item.context_expr, value)
             elif value.kind == values.SEQUENCE and value.name == "contexts":
                 self.regions += tuple(part.parts for part in value.parts)
             elif self.may_be_autocast(item.context_expr, value):
@@ -332,6 +330,12 @@ class Statements:
             self.regions, self.no_grad = outer, no_grad
 
     run_AsyncWith = run_With
+
+    def enter_region(self, node: ast.AST, value: Value) -> None:
+        """Enters a region, up to the end of the statement or function around it."""
+        self.regions += (value.parts,)
+        self.entered[id(value.parts)] = self.loops
+        self.record(events.CONTEXT, node, subject=value)
 
     def may_be_autocast(self, node: ast.expr, value: Value) -> bool:
         """Whether a context that is not known could be an autocast region."""

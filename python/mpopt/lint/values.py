@@ -121,6 +121,11 @@ class Region:
     choices: tuple[Choice, ...] = ()
 
 
+def maybe(region: Region) -> Region:
+    """The region, where a condition decides whether it is entered."""
+    return dataclasses.replace(region, enabled=None) if region.enabled else region
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Optimizer:
     """`parameters`: the value of its first argument; `eps`: None if it is not a number."""

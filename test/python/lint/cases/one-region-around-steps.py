@@ -55,3 +55,28 @@ with torch.autocast("cuda", enabled=False):
     for x in loader:
         model(x).mean().backward()
         optimizer.step()
+# case: entered by a stack
+import contextlib
+import torch
+
+def train(model, opt, loader, low):
+    with contextlib.ExitStack() as stack:
+        if low:
+            stack.enter_context(torch.autocast("cuda", dtype=torch.bfloat16))  # finds error
+        for x in loader:
+            opt.zero_grad()
+            model(x).mean().backward()
+            opt.step()
+# case: entered by a stack in each pass
+import contextlib
+import torch
+
+def train(model, opt, loader, low):
+    for x in loader:
+        opt.zero_grad()
+        with contextlib.ExitStack() as stack:
+            if low:
+                stack.enter_context(torch.autocast("cuda", dtype=torch.bfloat16))
+            loss = model(x).mean()
+        loss.backward()
+        opt.step()
