@@ -87,6 +87,8 @@ class Expressions(Calls):
             if base.parts.find_method(attribute):
                 return Value(values.METHOD, attribute, parts=base, path=path)
             return Value(path=path)
+        if base.kind == values.CLASS and attribute == "apply":
+            return Value(values.METHOD, attribute, parts=base, path=path, origin=node)
         if base.kind == values.MAPPING and base.has("configuration"):
             return self.find_entry(base, attribute, path)
         if base.kind == values.TENSOR:

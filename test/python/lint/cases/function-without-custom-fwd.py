@@ -55,3 +55,26 @@ class Product(torch.autograd.Function):
 with torch.autocast("cuda"):
     x = Round.apply(x)
 y = Product.apply(x, w)
+# case: by another name, in a module
+import torch
+
+class Project(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):  # finds warning
+        ctx.save_for_backward(x, w)
+        return x @ w.t()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g @ w, g.t() @ x
+
+project = Project.apply
+
+class Head(torch.nn.Module):
+    def forward(self, x):
+        return project(x, self.w)
+
+head = Head()
+with torch.autocast("cuda", dtype=torch.float16):
+    y = head(x)
