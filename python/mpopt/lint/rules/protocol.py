@@ -72,11 +72,15 @@ def step_without_update(program: Program) -> Iterator[Report]:
 def scaler_made_in_loop(program: Program) -> Iterator[Report]:
     steps = [event for event in program.of_kind(events.SCALER_STEP) if event.loops]
     optimizers = {event.loops for event in program.calls_that_make(values.OPTIMIZER)}
+    made: dict[object, Event] = {}
     for event in program.calls_that_make(values.SCALER) if steps else ():
         if event.loops and event.loops not in optimizers and is_used(event.result) \
                 and any(step.loops == event.loops and step.scaler.identity == event.result.identity for step in steps):
-            yield Report(event.node, "a new scaler in each pass of the training loop: its scale never follows the "
-                         "gradients, and each overflow is met anew")
+            # Of a function that makes it and the call of that function, the call is in the loop.
+            made.setdefault(event.result.identity, event)
+    for event in made.values():
+        yield Report(event.node, "a new scaler in each pass of the training loop: its scale never follows the "
+                     "gradients, and each overflow is met anew")
 
 
 # By function: the position of the interval, of which each ends in a skipped step.

@@ -37,3 +37,15 @@ for rate in rates:
     scaler.scale(model(x).mean()).backward()
     scaler.step(optimizer)
     scaler.update()
+# case: by a function
+import torch
+def make(low):
+    return torch.amp.GradScaler("cuda", enabled=low)
+def train(model, loader):
+    opt = torch.optim.AdamW(model.parameters())
+    for x in loader:
+        scaler = make(True)  # finds warning
+        opt.zero_grad()
+        scaler.scale(model(x).loss).backward()
+        scaler.step(opt)
+        scaler.update()
