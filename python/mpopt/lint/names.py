@@ -55,6 +55,8 @@ DTYPES = {"torch.float16": "f16", "torch.bfloat16": "bf16", "torch.float32": "f3
 # Strings by which libraries take a dtype.
 DTYPE_WORDS = {"float16": "f16", "fp16": "f16", "half": "f16", "torch.float16": "f16", "bfloat16": "bf16", "bf16": "bf16",
                "torch.bfloat16": "bf16", "float32": "f32", "fp32": "f32", "float": "f32", "torch.float32": "f32"}
+# Lightning's precisions that make the weights 16 bits.
+PRECISION_WORDS = {"16-true": "f16", "bf16-true": "bf16"}
 
 
 @functools.lru_cache(maxsize=1 << 14)

@@ -8,7 +8,7 @@ import os
 import re
 
 from mpopt.lint import configuration, values
-from mpopt.lint.names import DTYPE_WORDS
+from mpopt.lint.names import DTYPE_WORDS, PRECISION_WORDS
 from mpopt.lint.values import NOTHING, Choice, Value
 
 # Decorators and bases of the classes whose fields are options.
@@ -24,8 +24,13 @@ class Options:
     """Part of the interpreter: see interpreter.py."""
 
     def note_dtypes(self, name: str, words: list) -> Value | None:
-        """An option that may have each of these values, as far as they name dtypes."""
-        named = [(word, DTYPE_WORDS[word]) for word in words if isinstance(word, str) and word in DTYPE_WORDS]
+        """An option that may have each of these values, as far as they name dtypes or Lightning's precisions."""
+        words = [word for word in words if isinstance(word, str)]
+        if any(word in PRECISION_WORDS for word in words):
+            # Not a dtype by itself: which one, the trainer that gets it says.
+            self.options[name] = Value(parts=tuple(Choice(word, f"if {name} is {word!r}") for word in words))
+            return self.options[name]
+        named = [(word, DTYPE_WORDS[word]) for word in words if word in DTYPE_WORDS]
         if not named:
             return None
         option = Value(values.DTYPE, parts=tuple(Choice(dtype, f"if {name} is {word!r}") for word, dtype in named))

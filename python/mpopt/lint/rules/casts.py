@@ -139,10 +139,12 @@ def describe_cast(program: Program, cast: events.Event, optimizer: str) -> str:
 def trained_in_half(program: Program) -> Iterator[Report]:
     trained = list(list_trained(program))
     if not is_trained_by_adapters(program):
-        for trainer, dtype in list_low_trainers(program):
+        for trainer, choice in list_low_trainers(program):
+            dtype, when = choice.dtype, choice.when
             lost = "nothing scales the loss, and " if dtype == "f16" else ""
-            yield Report(trainer.node, f"the trainer makes the weights {NAMES[dtype]}: {lost}updates that are small beside a "
-                         "weight are lost", severity=severity_of(dtype))
+            when = f", {when}" if when else ""
+            yield Report(trainer.node, f"the trainer makes the weights {NAMES[dtype]}{when}: {lost}updates that are small "
+                         "beside a weight are lost", severity=severity_of(dtype))
     if not trained or program.mentions(MASTER_WEIGHTS):
         return
     for optimizer, module, making in trained:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from mpopt.lint import configuration, values
 from mpopt.lint.interpreter import Program
+from mpopt.lint.names import PRECISION_WORDS
 from mpopt.lint.rules import Report, rule
-from mpopt.lint.rules.lightning import TRUE
 from mpopt.lint.rules.settings import entry, is_true, list_deepspeed
 from mpopt.lint.values import LOW, NAMES, Value
 
@@ -70,7 +70,7 @@ def judge_weights(root: Value) -> Iterator[Report]:
     if is_tune and entry(root, "optimizer", "_component_") is not None and (dtype := low_dtype(root, "dtype")):
         yield Report(find_key(root, "dtype"), f"the weights are made in {NAMES[dtype]} and trained: {LOST}")
     precision = entry(root, "trainer", "precision")
-    if precision is not None and (dtype := TRUE.get(str(precision.constant), "")):
+    if precision is not None and (dtype := PRECISION_WORDS.get(str(precision.constant), "")):
         yield Report(find_key(root, "trainer", "precision"), f"the trainer makes the weights {NAMES[dtype]}: {LOST}")
     if is_true(entry(root, "pure_bf16")):
         yield Report(find_key(root, "pure_bf16"), f"the weights are BF16 and trained: {LOST}")

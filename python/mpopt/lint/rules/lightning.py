@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from mpopt.lint import events, fixes, values
 from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Program
+from mpopt.lint.names import PRECISION_WORDS
 from mpopt.lint.rules import Report, rule
 from mpopt.lint.scopes import Class
 from mpopt.lint.values import Value
@@ -16,7 +17,6 @@ from mpopt.lint.values import Value
 TRAINERS = {"lightning.pytorch.Trainer", "lightning.fabric.Fabric"}
 FP16_MIXED, FP16_TRUE = {"16-mixed", "16"}, {"16-true"}
 MIXED = FP16_MIXED | {"bf16-mixed", "bf16"}
-TRUE = {"16-true": "f16", "bf16-true": "bf16"}
 HOOKED = re.compile(r"(^|\.)(LightningModule|Callback|LightningLite)$")
 
 
@@ -39,14 +39,17 @@ def may_scale(program: Program) -> bool | None:
     return None if not precisions or None in precisions else False
 
 
-def list_low_trainers(program: Program) -> Iterator[tuple[Event, str]]:
+def list_low_trainers(program: Program) -> Iterator[tuple[Event, values.Choice]]:
     """The trainers that keep the weights in 16 bits and train them, with the type."""
     fitted = {event.callee.parts.identity for event in program.calls_of("fit") if event.callee.kind == values.METHOD}
     is_fabric = bool(program.of_kind(events.MANAGED_BACKWARD))
     for event, precision in list_precisions(program):
         trains = event.result.identity in fitted if event.callee.name.endswith("Trainer") else is_fabric
-        if precision in TRUE and trains:
-            yield event, TRUE[precision]
+        given = event.keywords.get("precision", values.NOTHING)
+        is_option = given.kind == values.UNKNOWN and isinstance(given.parts, tuple)
+        for word, when in [(choice.dtype, choice.when) for choice in given.parts] if is_option else [(precision, "")]:
+            if word in PRECISION_WORDS and trains:
+                yield event, values.Choice(PRECISION_WORDS[word], when)
 
 
 @rule

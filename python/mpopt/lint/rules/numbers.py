@@ -60,7 +60,7 @@ def optimizer_epsilon_in_half(program: Program) -> Iterator[Report]:
             yield Report(event.node, f"{told} is 0 in the weights' FP16, in which {name} computes: it divides by 0 "
                          "where the second moment is 0")
     # Lightning's 16-true trains what the modules of the file configure.
-    if not any(dtype == "f16" for _, dtype in list_low_trainers(program)):
+    if not any(choice.dtype == "f16" for _, choice in list_low_trainers(program)):
         return
     configured = list_hooks(program, "configure_optimizers")
     for event in program.calls_that_make(values.OPTIMIZER):

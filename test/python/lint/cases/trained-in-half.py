@@ -335,3 +335,19 @@ flow = Flow(2).train()
 flow.requires_grad_(True)
 flow.to(torch.float16)  # finds error
 optimizer = torch.optim.SGD(flow.parameters(), lr=0.1)
+# case: an option chooses the precision of the trainer
+import argparse
+import lightning.pytorch as pl
+parser = argparse.ArgumentParser()
+parser.add_argument("--precision", default="bf16-true")
+args = parser.parse_args()
+trainer = pl.Trainer(max_epochs=1, precision=args.precision)  # finds warning
+trainer.fit(model, data)
+# case: an option without such a choice
+import argparse
+import lightning.pytorch as pl
+parser = argparse.ArgumentParser()
+parser.add_argument("--precision", default="bf16-mixed", choices=["32-true", "bf16-mixed", "16-mixed"])
+args = parser.parse_args()
+trainer = pl.Trainer(max_epochs=1, precision=args.precision)
+trainer.fit(model, data)
