@@ -27,5 +27,6 @@ include "passes/rules/Rules/Source.td"
 include "passes/rules/Rules/SourceStep.td"
 include "passes/rules/Rules/SourceNumbers.td"
 include "passes/rules/Rules/SourceSettings.td"
+include "passes/rules/Rules/SourceFp8.td"
 
 #endif // MPOPT_PASSES_RULES_RULES_TD

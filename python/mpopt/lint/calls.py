@@ -212,6 +212,8 @@ class Calls:
             return read
         if name in library.AUTOCASTS:
             return library.make_region(name, arguments, keywords, node)
+        if name in library.FP8_REGIONS:
+            return library.make_fp8_region(name, arguments, keywords, node)
         if name in library.NULL_CONTEXTS:
             return Value(values.REGION, name=name, parts=values.Region(enabled=False, null=True, node=node))
         if name in library.SCALERS:

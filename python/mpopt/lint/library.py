@@ -22,6 +22,10 @@ CACHE_AT = {"torch.amp.autocast": 3, "torch.cuda.amp.autocast": 2, "torch.cpu.am
 DEVICE_DTYPES = {"cuda": "f16", "cpu": "bf16", "xpu": "f16", "npu": "f16", "mps": "f16"}
 SCALERS = {"torch.amp.GradScaler": 5, "torch.cuda.amp.GradScaler": 4, "torch.cpu.amp.GradScaler": 4,
            "torch.distributed.fsdp.ShardedGradScaler": 5}  # The position of `enabled`.
+# TransformerEngine, which computes in FP8 in regions of its own.
+ENGINE = "transformer_engine.pytorch."
+# The position of the recipe; that of `enabled` is 0.
+FP8_REGIONS = {f"{ENGINE}fp8_autocast": 2, f"{ENGINE}autocast": 2}
 NULL_CONTEXTS = {"contextlib.nullcontext", "contextlib.suppress", "contextlib.ExitStack"}
 NO_GRAD = {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}
 MANAGERS = {"accelerate.Accelerator", "lightning.fabric.Fabric"}
@@ -29,7 +33,8 @@ CLIPS = {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"}
 # They give the module that they wrap, as far as precision goes.
 WRAPPERS = {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel",
             "torch.compile", "torch.jit.script", "torch.distributed.fsdp.FullyShardedDataParallel",
-            "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch.distributed.fsdp.fully_shard"}
+            "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch.distributed.fsdp.fully_shard",
+            "torchao.float8.convert_to_float8_training"}
 # Other modules than what they get, with the same values.
 COPIERS = {"copy.deepcopy", "copy.copy"}
 # Classes whose objects keep copies of the modules that they get.
@@ -128,6 +133,15 @@ def make_region(name: str, arguments: list[Value], keywords: dict[str, Value], n
     return Value(values.REGION, name=name, dtype=known, parts=region, origin=node)
 
 
+def make_fp8_region(name: str, arguments: list[Value], keywords: dict[str, Value], node) -> Value:
+    """The value of a call of one of FP8_REGIONS."""
+    at = FP8_REGIONS[name]
+    is_off = known_bool(keywords.get("enabled", arguments[0] if arguments else None), True) is False
+    recipe = keywords.get("fp8_recipe", keywords.get("recipe", arguments[at] if at < len(arguments) else values.NOTHING))
+    region = Region(enabled=False, null=True, node=node, fp8=None if is_off else recipe)
+    return Value(values.REGION, name=name, parts=region, origin=node)
+
+
 def make_scaler(name: str, arguments: list[Value], keywords: dict[str, Value], node) -> Value:
     at = SCALERS[name]
     enabled = keywords.get("enabled", arguments[at] if at < len(arguments) else None)
@@ -154,9 +168,9 @@ def make_module(name: str, keywords: dict[str, Value], node) -> Value:
 
 @functools.lru_cache(maxsize=1 << 12)
 def is_module_class(name: str) -> bool:
-    """A class of torch.nn (`torch.nn.Linear`)."""
+    """A class of torch.nn (`torch.nn.Linear`), or of TransformerEngine's layers."""
     prefix, _, last = name.rpartition(".")
-    return prefix == "torch.nn" and last[:1].isupper() and last not in ("Parameter", "Module")
+    return prefix in ("torch.nn", ENGINE[:-1]) and last[:1].isupper() and last not in ("Parameter", "Module")
 
 
 @functools.lru_cache(maxsize=1 << 12)

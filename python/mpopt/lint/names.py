@@ -23,6 +23,8 @@ PREFIXES = {
     "torch.distributed.fsdp.fully_sharded_data_parallel.": "torch.distributed.fsdp.",
     "torch.distributed.fsdp.sharded_grad_scaler.": "torch.distributed.fsdp.",
     "transformers.training_args.": "transformers.",
+    "transformer_engine.pytorch.fp8.": "transformer_engine.pytorch.",
+    "transformer_engine.pytorch.quantization.": "transformer_engine.pytorch.",
     "accelerate.accelerator.": "accelerate.",
 }
 NAMES = {

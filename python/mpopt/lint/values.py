@@ -119,6 +119,8 @@ class Region:
     caches: bool = True
     # The types that conditions choose from, where it is not one.
     choices: tuple[Choice, ...] = ()
+    # Of a region of FP8, in which autocast does nothing: its recipe.
+    fp8: Value | None = None
 
 
 def maybe(region: Region) -> Region:
