@@ -52,7 +52,8 @@ def forward_outside_autocast(program: Program) -> Iterator[Report]:
 def backward_in_autocast(program: Program) -> Iterator[Report]:
     for event in program.of_kind(*events.BACKWARDS):
         region = event.region
-        if region is not None and region.enabled is not False:
+        # Under no_grad there is nothing to go back through: another path of the function does.
+        if region is not None and region.enabled is not False and not event.no_grad:
             yield Report(event.node, "backward() runs inside the autocast region; the backward pass takes each "
                          "op's type from the forward pass", fixes.move_out_of_with(program, region, event))
 
