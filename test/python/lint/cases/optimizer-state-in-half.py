@@ -24,3 +24,9 @@ optimizer = AnyPrecisionAdamW(torch.nn.Linear(4, 4).parameters(), momentum_dtype
 import torch
 from transformer_engine.pytorch.optimizers import FusedAdam
 optimizer = FusedAdam(torch.nn.Linear(4, 4).parameters(), exp_avg_sq_dtype=torch.float16)
+# case: a helper
+import torch
+
+class Test:
+    def check(self):
+        self.compare(param_dtype=torch.bfloat16, exp_avg_sq_dtype=torch.half)
