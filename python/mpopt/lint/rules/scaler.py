@@ -91,7 +91,7 @@ def step_beside_scaler(program: Program) -> Iterator[Report]:
                     or event.kind == events.OPAQUE and takes_scaler(event):
                 scaled = None
             elif event.kind == events.STEP and scaled is not None:
-                yield event, event.subject.identity not in stepped, scaled
+                yield event, event.subject.identity not in stepped and not is_without_scaler(program, event), scaled
             elif event.kind == events.STEP and unscaled is not None and event.tests == unscaled.tests \
                     and event.subject.identity == unscaled.subject.identity:
                 yield event, event.subject.identity not in stepped, unscaled
@@ -109,6 +109,16 @@ def step_beside_scaler(program: Program) -> Iterator[Report]:
             change = step_by_scaler(program, event, call.func)
         yield Report(event.node, "the step is taken with gradients that carry the loss scale, and taken even if they "
                      "are Inf: scaler.step(optimizer)", change)
+
+
+def is_without_scaler(program: Program, event: Event) -> bool:
+    """Whether an event is in the branch of those that have no scaler, under whatever name."""
+    for test, outcome in event.tests:
+        text, outcome = events.normalize(program.script, test, outcome)
+        is_none = re.fullmatch(r"[\w.]*scaler[\w.]* is (not )?None", text)
+        if is_none and outcome != bool(is_none[1]) or not outcome and re.fullmatch(r"[\w.]*scaler[\w.]*", text):
+            return True
+    return False
 
 
 def step_by_scaler(program: Program, event: Event, method: ast.expr) -> fixes.Change | None:

@@ -48,3 +48,29 @@ def step(optimizer, scaler, model, loss):
     if torch.isfinite(norm_of(model)):
         optimizer.step()
     scaler.update()
+# case: the branch without a scaler, by another name
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self, low):
+        super().__init__()
+        self.scaler = torch.amp.GradScaler("cuda") if low else None
+
+    def train_on(self, loss):
+        if self.scaler is not None:
+            self.scaler.scale(loss).backward()
+        else:
+            loss.backward()
+
+def train(net, optimizer, loader):
+    fp16_scaler = net.scaler
+    for x in loader:
+        optimizer.zero_grad()
+        net.train_on(net(x))
+        if fp16_scaler is not None:
+            fp16_scaler.step(optimizer)
+            fp16_scaler.update()
+        else:
+            optimizer.step()
+
+train(Net(True), torch.optim.SGD(p, lr=1.0), loader)
