@@ -15,7 +15,8 @@ def Fp8BackwardInRegion : Fp8Rule<"MP781", "fp8-backward-in-region"> {
   let fix = "sometimes";
   let summary = "backward() is called inside of an FP8 region";
   let what = [{
-    A backward pass inside of TransformerEngine's `fp8_autocast` (`te.autocast`).
+    A backward pass inside of TransformerEngine's `fp8_autocast` (`te.autocast`). A note
+    where the recipe is not known, or is another one than delayed scaling.
   }];
   let why = [{
     The formats of the backward pass are those of the forward pass, whatever is around

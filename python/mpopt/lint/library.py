@@ -26,6 +26,8 @@ SCALERS = {"torch.amp.GradScaler": 5, "torch.cuda.amp.GradScaler": 4, "torch.cpu
 ENGINE = "transformer_engine.pytorch."
 # The position of the recipe; that of `enabled` is 0.
 FP8_REGIONS = {f"{ENGINE}fp8_autocast": 2, f"{ENGINE}autocast": 2}
+# Also what a region has on Hopper that names no recipe.
+DELAYED = "transformer_engine.common.recipe.DelayedScaling"
 NULL_CONTEXTS = {"contextlib.nullcontext", "contextlib.suppress", "contextlib.ExitStack"}
 NO_GRAD = {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}
 MANAGERS = {"accelerate.Accelerator", "lightning.fabric.Fabric"}
@@ -137,7 +139,8 @@ def make_fp8_region(name: str, arguments: list[Value], keywords: dict[str, Value
     """The value of a call of one of FP8_REGIONS."""
     at = FP8_REGIONS[name]
     is_off = known_bool(keywords.get("enabled", arguments[0] if arguments else None), True) is False
-    recipe = keywords.get("fp8_recipe", keywords.get("recipe", arguments[at] if at < len(arguments) else values.NOTHING))
+    recipe = keywords.get("fp8_recipe", keywords.get("recipe", arguments[at] if at < len(arguments) else None))
+    recipe = Value(name=DELAYED) if recipe is None or recipe.kind == values.CONSTANT else recipe
     region = Region(enabled=False, null=True, node=node, fp8=None if is_off else recipe)
     return Value(values.REGION, name=name, parts=region, origin=node)
 

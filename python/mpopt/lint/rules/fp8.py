@@ -15,13 +15,14 @@ from mpopt.lint.scopes import Class
 from mpopt.lint.values import Value
 
 # Recipes with one scale a tensor, TransformerEngine's and Accelerate's.
-SCALING = {"transformer_engine.common.recipe.DelayedScaling", "transformer_engine.common.recipe.Float8CurrentScaling"}
-DELAYED = {"transformer_engine.common.recipe.DelayedScaling"}
+SCALING = {library.DELAYED, "transformer_engine.common.recipe.Float8CurrentScaling"}
 KWARGS = {f"accelerate{module}.{name}" for module in (".utils", "") for name in ("TERecipeKwargs", "FP8RecipeKwargs")}
 # Of each layer the arguments that are numbers of features.
 SIZES = {"Linear": ("in_features", "out_features"), "LayerNormLinear": ("in_features", "out_features"),
          "LayerNormMLP": ("hidden_size", "ffn_hidden_size"), "TransformerLayer": ("hidden_size", "ffn_hidden_size")}
 MULTIPLE, MULTIPLE_OF_BLOCKS = 16, 32
+# torchao's setting that pads what it multiplies.
+PADDED = re.compile("pad_inner_dim")
 
 
 def find_region(event: Event) -> values.Region | None:
@@ -37,8 +38,11 @@ def trains(program: Program) -> bool:
 def fp8_backward_in_region(program: Program) -> Iterator[Report]:
     for event in program.of_kind(*events.BACKWARDS):
         if (region := find_region(event)) is not None:
-            yield Report(event.node, "backward() runs inside of the FP8 region, at whose end the scales of the forward pass are "
-                         "made; the backward pass has the forward pass's formats anyway", fixes.move_out_of_with(program, region, event))
+            is_delayed = region.fp8.name == library.DELAYED
+            when = "" if is_delayed else " by a recipe of delayed scaling"
+            yield Report(event.node, f"backward() runs inside of the FP8 region, at whose end the scales of the forward pass are "
+                         f"made{when}; the backward pass has the forward pass's formats anyway",
+                         fixes.move_out_of_with(program, region, event), severity="" if is_delayed else "note")
 
 
 # --- Sizes ---
@@ -66,8 +70,10 @@ def fp8_odd_size(program: Program) -> Iterator[Report]:
         if size is not None:
             yield Report(making.node, f"this layer runs in FP8, whose products have sizes that are multiples of {multiple}: "
                          f"{size} raises an error")
-    for event in list_conversions(program):
-        for layer in list_linears(event.arguments[0]) if event.arguments else ():
+    run = {event.subject.identity for event in program.of_kind(events.FORWARD)}
+    for event in list_conversions(program) if not program.mentions(PADDED) else ():
+        model = event.argument(0, "module") or values.NOTHING
+        for layer in list_linears(model) if model.identity in run else ():
             making = made.get(id(layer.origin))
             size = find_odd_size(making, "Linear", MULTIPLE) if making is not None else None
             if size is not None:
@@ -113,7 +119,7 @@ def fp8_gradients_in_e4m3(program: Program) -> Iterator[Report]:
 @rule
 def fp8_short_history(program: Program) -> Iterator[Report]:
     for event in program.calls if trains(program) else ():
-        if event.callee.name in DELAYED | KWARGS:
+        if event.callee.name == library.DELAYED or event.callee.name in KWARGS:
             length, how = (event.keywords.get(key, values.NOTHING).constant for key in ("amax_history_len", "amax_compute_algo"))
             if length == 1 or how == "most_recent":
                 told = "amax_history_len=1" if length == 1 else "amax_compute_algo=\"most_recent\""

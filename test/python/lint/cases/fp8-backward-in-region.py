@@ -16,9 +16,21 @@ import torch
 from transformer_engine.pytorch import autocast
 
 def step(model, x):
-    with torch.autocast("cuda", dtype=torch.bfloat16), autocast(recipe=recipe):
+    with torch.autocast("cuda", dtype=torch.bfloat16), autocast(enabled=True):
         loss = model(x).mean()
         loss.backward()  # finds warning fix
+# case: a recipe that is not known, or has nothing to make
+import torch
+import transformer_engine.pytorch as te
+from transformer_engine.common.recipe import Float8CurrentScaling
+
+def step(model, x, recipe):
+    with te.autocast(recipe=recipe):
+        loss = model(x).mean()
+        loss.backward()  # finds note fix
+    with te.autocast(recipe=Float8CurrentScaling()):
+        loss = model(x).mean()
+        loss.backward()  # finds note fix
 # case: behind it, and where FP8 is off
 import transformer_engine.pytorch as te
 

@@ -50,6 +50,12 @@ class Net(torch.nn.Module):
 
 net = Net()
 convert_to_float8_training(net)
+y = net(x)
+# case: converted and never run
+import torch
+from torchao.float8 import convert_to_float8_training
+layer = torch.nn.Linear(3, 3)
+check(convert_to_float8_training(layer))
 # case: converted by a filter
 import torch
 from torchao.float8 import convert_to_float8_training
@@ -61,3 +67,4 @@ class Net(torch.nn.Module):
 
 net = Net()
 convert_to_float8_training(net, module_filter_fn=lambda module, name: name != "head")
+y = net(x)
