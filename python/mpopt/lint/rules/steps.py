@@ -128,7 +128,7 @@ DIVIDING = re.compile(r"\.accumulate\(|deepspeed")
 
 @rule
 def undivided_accumulation(program: Program) -> Iterator[Report]:
-    if program.mentions(DIVIDING):
+    if not program.of_kind(events.BACKWARD) or not program.of_kind(*events.STEPS) or program.mentions(DIVIDING):
         return
     for entry in program.entries:
         for branch, loop, inside in find_accumulation(program, entry):
