@@ -41,3 +41,6 @@ def lint_path(path, *, select=None, ignore=None) -> list[Finding]:
     if report.errors:
         raise _command.Error("; ".join(f"{file}: {why}" for file, why in report.errors))
     return report.findings
+
+
+_callable_package.make(__name__, lint_path)
