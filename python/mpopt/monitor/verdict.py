@@ -6,6 +6,7 @@ Type 2 is what they do not: NaN, a training that does not converge, an end that 
 FP32 run with another seed says what is noise."""
 
 import dataclasses
+import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -53,11 +54,11 @@ class Quantity:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """`type` is 0 (as good as the reference, or within its noise), 1 (worse, by at most 5 %), 2, or None where
-    the runs have nothing in common; `outcome` and `text` say why. `parted` is the step from which on the
-    curves of the loss are apart by more than noise, None if they are not."""
+    """`type` is 0 (as good as the reference, or within its noise), 1 (worse, by at most 5 %) or 2; `outcome` and
+    `text` say why. `parted` is the step from which on the curves of the loss are apart by more than noise, None
+    if they are not."""
 
-    type: int | None
+    type: int
     outcome: str
     quantities: tuple[Quantity, ...]
     parted: int | None
@@ -126,6 +127,17 @@ def _converges(reference: Mapping[int, float], run: Mapping[int, float]) -> bool
     return not fall > 0 or own > CONVERGES * fall
 
 
+def _window_means(values: Sequence[float], width: int) -> list[float]:
+    """The mean of each window of `width` values, NaN where one of them is not finite. Sums are of integers, since
+    a running sum of floats would keep the rounding error of a large value that left the window."""
+    ratios = [value.as_integer_ratio() if math.isfinite(value) else None for value in map(float, values)]
+    unit = max((ratio[1] for ratio in ratios if ratio), default=1)
+    sums = list(itertools.accumulate((ratio[0] * (unit // ratio[1]) if ratio else 0 for ratio in ratios), initial=0))
+    bad = list(itertools.accumulate((ratio is None for ratio in ratios), initial=0))
+    return [(sums[end] - sums[end - width]) / (width * unit) if bad[end] == bad[end - width] else math.nan
+            for end in range(width, len(sums))]
+
+
 def find_parting(reference: Mapping[int, float], run: Mapping[int, float],
                  noise: Mapping[int, float] | None = None) -> int | None:
     """The step from which on two losses stay apart by more than noise: three deviations of a mean over a
@@ -135,17 +147,13 @@ def find_parting(reference: Mapping[int, float], run: Mapping[int, float],
     if len(steps) < 2 * width:
         return None
     gaps = [run[step] - reference[step] for step in steps]
-
-    def means(values):
-        return [statistics.fmean(values[at:at + width]) for at in range(len(values) - width + 1)]
-
     spread = statistics.median(statistics.pstdev([reference[step] for step in steps[at:at + width]])
                                for at in range(0, len(steps) - width + 1, width))
     limit = 3 * spread / math.sqrt(width)
     if noise and (common := [noise[step] - reference[step] for step in steps if step in noise]):
-        limit = max([limit, *(2 * abs(value) for value in means(common))]) if len(common) >= width else limit
+        limit = max([limit, *(2 * abs(value) for value in _window_means(common, width))]) if len(common) >= width else limit
     parted = None
-    for at, value in enumerate(means(gaps)):
+    for at, value in enumerate(_window_means(gaps, width)):
         if not math.isfinite(value) or abs(value) > limit:
             parted = steps[at] if parted is None else parted
         else:
