@@ -157,12 +157,11 @@ def _skipped_share(every: list[dict], shown: list[dict]) -> list[float]:
 def describe_courses(histories: list[History], titles: tuple[str, str], judged) -> dict:
     """Loss and metrics of two runs over each other, and what is to be said of the second
     (`mpopt.monitor.judge_run`)."""
-    curves = {}
-    for each in judged.quantities:
-        curves[each.name] = [
-            [[step, _known(value)] for step, value in sorted(verdict.series(run)[each.name].items())] for run in histories]
-        for points in curves[each.name]:
-            points[:] = points[::max(1, math.ceil(len(points) / MOST_POINTS))]
+    curves: dict[str, list] = {each.name: [] for each in judged.quantities}
+    for found in map(verdict.series, histories):
+        for name, points in curves.items():
+            values = sorted(found[name].items())
+            points.append([[step, _known(value)] for step, value in values[::max(1, math.ceil(len(values) / MOST_POINTS))]])
     return {"titles": list(titles), "verdict": judged.as_dict(), "curves": curves}
 
 
