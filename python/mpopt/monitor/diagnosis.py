@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from mpopt.monitor import flushing, overflows
-from mpopt.monitor.history import REPLAYED, History, Sample, Seen
+from mpopt.monitor.history import REPLAYED, VANISHED, History, Sample, Seen
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
 _FLUSH = {"f16": -25, "bf16": -134, "f8E5M2": -17, "f8E4M3FN": -10}
@@ -285,7 +285,7 @@ def _norms(signs: _Signs) -> Iterator[Cause]:
     """Norms of gradients that rules found large, without a growth that breaks the training, or a
     single one that was."""
     for word, name, question, remedies in (
-            (" is over ", "gradients are large from the start", "Is the norm of the gradients over 100?",
+            (" is over ", "gradients are large from the start", "Is the norm of the gradients over its threshold?",
              ("take the mean where the loss is a sum over the batch or its tokens", signs.clip(),
               "lower the learning rate, or warm it up for longer")),
             (" times the median ", "the norm of the gradients jumps", "Was a norm of the gradients far above those before?",
@@ -430,7 +430,7 @@ def _slows(signs: _Signs) -> Iterator[Cause]:
     yield from _scales(signs)
     stuck = signs.stuck()
     lost, layer = signs.lost_gradients()
-    small = signs.alerted("Was the norm of all gradients below 1e-6?", "MP505", where=lambda alert: " is under 1e-6 " in alert["message"])
+    small = signs.alerted("Was the norm of all gradients too small to learn from?", "MP505", where=lambda alert: VANISHED in alert["message"])
     if lost.answer == YES:
         yield Cause("small gradients are lost", _surely(lost), "error" if stuck.answer == YES else "warning", (stuck, lost),
                     ("let the scale of the GradScaler grow further" if signs.scale else "use a GradScaler", *signs.in_bf16(),

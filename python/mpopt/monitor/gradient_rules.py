@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mpopt.monitor import overflows
 from mpopt.monitor.alerts import Alert
+from mpopt.monitor.history import VANISHED
 from mpopt.monitor.judging import LABELS, Judge, Run, Sample, Step, limit, number
 from mpopt.monitor.record import GRADIENT, PARAMETER, VALUE
 
@@ -47,7 +48,7 @@ class GradientNorm(Judge):
         under = self.begins("under 1e-6", total < limits["norm-vanished"], self.LOW)
         if under:
             yield Alert("MP505", "warning", "", step.step,
-                        f"{at} is under {limit(limits['norm-vanished'])} for {self.LOW} steps: nothing is learned; look for a "
+                        f"{at} is under {limit(limits['norm-vanished'])} for {self.LOW} steps: {VANISHED}; look for a "
                         "loss that is divided twice, saturated activations or a detached loss")
         if self.begins("under 0.01", total < limits["norm-low"] and not self._has_learned(step), self.LOW) \
                 and not under and total >= limits["norm-vanished"]:

@@ -38,6 +38,8 @@ FARTHEST = 2000
 WINDOW = 10
 #: How the message of a note begins, behind its step, that tells of a batch computed again.
 REPLAYED = "computed with every op in view: "
+#: In the message of an alert whose norms of gradients are below any that train, whatever the threshold.
+VANISHED = "nothing is learned"
 NUMBERS = ("loss", "loss_scale", "gradient_norm", "learning_rate")
 
 

@@ -153,10 +153,10 @@ PLANTED = {
 FORMATS = ("FP16", "BF16", "FP32", "16-bit", "GradScaler", "loss scale", "scaler.", "flushed", "autocast")
 
 
-def watch(training, folder):
+def watch(training, folder, thresholds=None):
     path = folder / "run.mprec"
     with Monitor(training.model, training.optimizer, training.scaler, record=path, sinks=[],
-                 periods={"channel": 10, "value": 10, "gradient": 10},
+                 thresholds=thresholds, periods={"channel": 10, "value": 10, "gradient": 10},
                  inputs={"x": "-10:10", "input": "-10:10"}) as monitor:
         training.run(110, monitor)
         alerts = monitor.alerts
@@ -193,6 +193,17 @@ def test_the_same_in_fp32(name, tmp_path):
     text = "\n".join([*map(str, alerts), *(word for found in causes for word in
                                            (found.name, *found.remedies))])
     assert not [word for word in FORMATS if word in text], text
+
+
+@pytest.mark.parametrize("threshold", [1e-4, 1e-6])
+def test_vanished_gradients_at_any_threshold(threshold, tmp_path):
+    """Norms below the threshold, though above the default one, are one cause."""
+    model = mlp()
+    planted = training(False, model, loss=lambda output, y: classify(output, y) * 0.05 * threshold, optimizer=sgd(model))
+    alerts, causes, _ = watch(planted, tmp_path, {"norm-vanished": threshold})
+    assert "MP505" in {alert.rule for alert in alerts if alert.severity == "warning"}, alerts
+    check_agreement(alerts, causes)
+    assert "gradients vanish" in [cause.name for cause in causes], causes
 
 
 def test_ranks_and_what_no_cause_is_known_of(tmp_path):
