@@ -233,7 +233,7 @@ class Collector:
             self._gradients.attach()
         else:
             self._gradients.detach()
-        self._protocol.begin(self._gradients.is_attached)
+        self._protocol.begin()
         self._current_sample = Sample(step) if due else None
         if due and not due.isdisjoint(RECORDED):
             self.observer.open(self.resumed)

@@ -10,7 +10,8 @@ PERIOD, FIRST = 100, 2
 
 
 class Protocol:
-    """The events of a step, host code alone. `found` is called once a fault with its name:
+    """The events of a step, host code alone. An order tells nothing where no backward pass was seen. `found` is
+    called once a fault with its name:
 
     updated  gradients are unscaled, or their optimizer steps, after `scaler.update()` that came behind the
              backward pass: they are divided by another scale than they were multiplied by
@@ -18,13 +19,10 @@ class Protocol:
 
     def __init__(self, found: Callable[[str], None]):
         self._found = found
-        #: Whether backward passes are seen in this step: an order without them tells nothing.
-        self.watching = False
         self._stepped: set[int] = set()
         self._updated = self._has_passed = False
 
-    def begin(self, watching: bool) -> None:
-        self.watching = watching
+    def begin(self) -> None:
         self._stepped.clear()
         self._updated = self._has_passed = False
 
@@ -36,11 +34,11 @@ class Protocol:
         self._updated = self._has_passed
 
     def unscale(self, has_gradients: bool) -> None:
-        if self.watching and self._updated and has_gradients:
+        if self._updated and has_gradients:
             self._found("updated")
 
     def step(self, optimizer) -> None:
-        if self.watching and self._has_passed and id(optimizer) in self._stepped:
+        if self._has_passed and id(optimizer) in self._stepped:
             self._found("twice")
         self._stepped.add(id(optimizer))
 
