@@ -99,8 +99,6 @@ class Collector:
         self.suspects: set[int] = set()
         #: Called with that batch, before the forward pass on it.
         self.use_kept: Callable[[dict], None] | None = None
-        #: An optimizer stepped with scaled gradients.
-        self.stepped_scaled = False
         self._device_type = names.parameters[0].device.type if names.parameters else "cpu"
         self._on_host = all(parameter.device.type == "cpu" for parameter in names.parameters)
         self._gradients = GradientHooks(names.parameters, self._see_gradients)
@@ -109,7 +107,7 @@ class Collector:
         self._updates = UpdateWatch(self._see_update)
         #: Faults in the order of the step, by name, with the first step that had each.
         self.misused: dict[str, int] = {}
-        self._protocol = Protocol(lambda fault: self.misused.setdefault(fault, self.step))
+        self._protocol = Protocol(self._misuse)
         self._casts = KeptCasts()
         self._unscaling = ScalerWatch(scaler, names.index, self._see_changed, self._protocol) if scaler else None
         self._handles: list = []
@@ -259,6 +257,9 @@ class Collector:
                 handle.remove()
             self._update_handles = []
 
+    def _misuse(self, fault: str) -> None:
+        self.misused.setdefault(fault, self.step)
+
     # -- What hooks see ------------------------------------------------------------------
 
     def _add_scale(self, word: str) -> None:
@@ -362,7 +363,7 @@ class Collector:
         self._protocol.step(optimizer)
         if self._scaler and self._unscaling.has_gradients and \
                 self._scaler.stage(optimizer) == "READY":
-            self.stepped_scaled = True
+            self._misuse("scaled")
         if "update" in self._due:
             self._updates.before(optimizer)
 

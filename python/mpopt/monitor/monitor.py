@@ -26,9 +26,7 @@ from mpopt.monitor.scale_rules import (
     ClippedScaled,
     LossScale,
     SkippedSteps,
-    needless_scaler,
-    never_unscaled,
-    wrong_order,
+    misused_scaler,
 )
 from mpopt.monitor.scalers import Scaler
 from mpopt.monitor.state_rules import StandingState
@@ -333,14 +331,12 @@ class Monitor:
     def _check_use(self) -> None:
         """Faults of the program that need no number: each is told once."""
         step = self._collector.step - 1
-        if self._collector.stepped_scaled and self._once("scaled"):
-            self._raise([never_unscaled(step)])
         for fault, at in self._collector.misused.items():
             if self._once(fault):
-                self._raise([wrong_order(fault, at)])
+                self._raise([misused_scaler(fault, at)])
         scales = self._run.first_scale is not None and self._scaler.is_gradscaler
         if scales and self._collector.autocast is torch.bfloat16 and self._once("needless"):
-            self._raise([needless_scaler(step)])
+            self._raise([misused_scaler("needless", step)])
         if "epsilon" in self._told or not any(optimizer.state for optimizer in self._optimizers):
             return
         self._told.add("epsilon")

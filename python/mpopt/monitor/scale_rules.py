@@ -163,25 +163,21 @@ class ClippedScaled(Judge):
                     "clip_grad_norm_")
 
 
-def never_unscaled(step: int) -> Alert:
-    """MP411: an optimizer that steps with scaled gradients."""
-    return Alert("MP411", "error", "", step,
-                 f"step {step}: optimizer.step() was called with gradients that are still "
-                 "multiplied by the loss scale: call scaler.step(optimizer) in its place, or "
-                 "scaler.unscale_(optimizer) before it")
+#: Faults of a program, by name: severity and message.
+_MISUSES = {
+    "scaled": ("error", "optimizer.step() was called with gradients that are still multiplied by the loss scale: call "
+                        "scaler.step(optimizer) in its place, or scaler.unscale_(optimizer) before it"),
+    "updated": ("warning", "scaler.update() came between the backward pass and scaler.step(): gradients are divided by "
+                           "another scale than they were multiplied by as soon as it changes; call it once, behind the last "
+                           "optimizer's scaler.step()"),
+    "twice": ("error", "an optimizer stepped twice by the same gradients: leave out optimizer.step() beside "
+                       "scaler.step(optimizer)"),
+    "needless": ("note", "a loss scaler is in use and autocast is in BF16, whose range is that of FP32: it can only skip "
+                         "steps; leave it out, or pass enabled=False"),
+}
 
 
-def wrong_order(fault: str, step: int) -> Alert:
-    """MP411: steps and updates of the scaler in an order that spoils what is applied."""
-    what = ("scaler.update() came between the backward pass and scaler.step(): gradients are divided by another scale than "
-            "they were multiplied by as soon as it changes; call it once, behind the last optimizer's scaler.step()"
-            if fault == "updated" else
-            "an optimizer stepped twice by the same gradients: leave out optimizer.step() beside scaler.step(optimizer)")
-    return Alert("MP411", "error" if fault == "twice" else "warning", "", step, f"step {step}: {what}")
-
-
-def needless_scaler(step: int) -> Alert:
-    """MP411: a scaler for gradients in BF16."""
-    return Alert("MP411", "note", "", step,
-                 f"step {step}: a loss scaler is in use and autocast is in BF16, whose range is "
-                 "that of FP32: it can only skip steps; leave it out, or pass enabled=False")
+def misused_scaler(fault: str, step: int) -> Alert:
+    """MP411: a scaler, or an optimizer beside it, that is used wrongly or without need."""
+    severity, what = _MISUSES[fault]
+    return Alert("MP411", severity, "", step, f"step {step}: {what}")
