@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -79,9 +80,9 @@ class Step:
     #: Norms of float buffers by name, where they were looked at.
     buffers: dict[str, float] = dataclasses.field(default_factory=dict)
 
-    @property
+    @functools.cached_property
     def total(self) -> float | None:
-        """Norm of all gradients together; None if none was taken."""
+        """Norm of all gradients together; None if none was taken. It is asked for once the norms are there."""
         if not self.norms:
             return None
         squares = [norm * norm for norm in self.norms.values()]
