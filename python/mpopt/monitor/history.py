@@ -116,10 +116,8 @@ class Writer:
 
 
 def _entry(kind: int, name: str, seen) -> list:
-    from mpopt.monitor.record import LEAST
-
     return [KINDS[kind], name, seen.dtype, seen.count, seen.zero, seen.nan, seen.inf,
-            word(float(f"{seen.absmax:.6g}")), LEAST + seen.first - 1, seen.counts]
+            word(float(f"{seen.absmax:.6g}")), *seen.binades()]
 
 
 # -- Reading ----------------------------------------------------------------------------------
