@@ -73,10 +73,12 @@ class Collector:
     def __init__(self, model: torch.nn.Module, inner: torch.nn.Module, names: Names,
                  optimizers: Sequence, scaler: Scaler | None, ranks: Ranks | None, *,
                  periods: Mapping[str, int], pattern: PathLike | None, ledger: PathLike | None,
-                 compiled: bool, assumed: set[str]):
+                 compiled: bool, assumed: set[str], suspects: set[int]):
         self._model, self._inner, self._names = model, inner, names
         self._optimizers, self._scaler, self._ranks = optimizers, scaler, ranks
         self._periods, self._compiled, self._assumed = periods, compiled, assumed
+        #: Parameters in whose gradients rows and columns of zeros are counted in a sample.
+        self._suspects = suspects
         #: Kind, period and the rest that the number of a step has where the kind is due: the
         #: first sample comes at the end of the first window, when starts are over.
         self._plan = [(kind, period, min(period, WINDOW) - 1) for kind in SAMPLED
@@ -95,8 +97,6 @@ class Collector:
         #: the state of the random generators at its beginning.
         self.keep_batch = False
         self.kept: dict | None = None
-        #: Parameters in whose gradients rows and columns of zeros are counted in a sample.
-        self.suspects: set[int] = set()
         #: Called with that batch, before the forward pass on it.
         self.use_kept: Callable[[dict], None] | None = None
         self._device_type = names.parameters[0].device.type if names.parameters else "cpu"
@@ -401,11 +401,11 @@ class Collector:
     def _count_live(self, indices: list[int], gradients: list[torch.Tensor]) -> None:
         """Shares of rows and of columns that hold anything, of suspect gradients."""
         chosen = [(index, gradient) for index, gradient in zip(indices, gradients, strict=True)
-                  if index in self.suspects and gradient.dim() > 1 and gradient.layout is torch.strided]
+                  if index in self._suspects and gradient.dim() > 1]
         if chosen:
             shares = []
             for _, gradient in chosen:
-                filled = plain(gradient).flatten(1) != 0
+                filled = gradient.flatten(1) != 0
                 shares += [filled.any(1).float().mean(), filled.any(0).float().mean()]
             self._pack.add(("live", self.step, [index for index, _ in chosen]), torch.stack(shares))
 

@@ -120,8 +120,7 @@ class Monitor:
             model, self._inner, self._names, self._optimizers, self._scaler if scales else None,
             self._ranks, periods=checked, pattern=record, ledger=ledger,
             compiled=is_compiled(model) if compiled is None else compiled,
-            assumed=set(self._run.inputs))
-        self._collector.suspects = self._run.suspects
+            assumed=set(self._run.inputs), suspects=self._run.suspects)
         self._windows: list[Window] = []
         self._found: list[Alert] = []
         self._last_scale = self._run.first_scale
