@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mpopt.monitor.alerts import Alert
 from mpopt.monitor.judging import Judge, Run, Sample, Step, number
@@ -12,6 +12,12 @@ from mpopt.monitor.record import PARAMETER
 RECENT, ENOUGH = 50, 20
 #: The deviation of a normal distribution in medians of absolute deviations.
 _DEVIATION = 1.4826
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float]:
+    """Median and deviation, which a few odd values do not move."""
+    middle = statistics.median(values)
+    return middle, _DEVIATION * statistics.median(abs(value - middle) for value in values)
 
 
 class LossCourse(Judge):
@@ -58,9 +64,7 @@ class LossCourse(Judge):
         del recent[:-RECENT]
 
     def _noise(self) -> float:
-        recent = self.memory["recent"]
-        middle = statistics.median(recent)
-        return _DEVIATION * statistics.median(abs(value - middle) for value in recent)
+        return _spread(self.memory["recent"])[1]
 
     def _see_spike(self, step: Step, level: float) -> Iterator[Alert]:
         memory, limits = self.memory, self.run.thresholds
@@ -88,9 +92,8 @@ class LossCourse(Judge):
         recent = [math.log(value) for value in self.memory["recent"] if value > 0]
         if loss <= 0 or len(recent) < ENOUGH:
             return True
-        middle = statistics.median(recent)
-        spread = _DEVIATION * statistics.median(abs(value - middle) for value in recent)
-        return math.log(loss) - middle > self.run.thresholds["loss-deviations"] * spread
+        middle, deviation = _spread(recent)
+        return math.log(loss) - middle > self.run.thresholds["loss-deviations"] * deviation
 
     def _tell_spike(self, severity: str, spike: list, how_long: str) -> Alert:
         begin, _, level, most, why, _ = spike
