@@ -1,13 +1,12 @@
 """What a model is judged to be given: bounds and distributions of its inputs."""
 
 import dataclasses
-import inspect
 import math
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
 
-from mpopt import _array_files, _command, _input_files, _json_files, checking
+from mpopt import _array_files, _command, _input_files, _json_files, _modules, checking
 from mpopt._command import Error, Normal
 from mpopt.instrumenting import Instrumented
 from mpopt.report import Report
@@ -111,14 +110,10 @@ def _read_toml(file: pathlib.Path, default: Assumed) -> Expected:
 
 
 def _argument_names(module) -> tuple[str, ...] | None:
-    try:
-        parameters = inspect.signature(module.forward).parameters.values()
-    except (TypeError, ValueError):
+    if _modules.takes_any_number(module):
         return None
-    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
-        return None
-    return tuple(parameter.name for parameter in parameters
-                 if parameter.kind is not parameter.VAR_KEYWORD)
+    return tuple(name for name, each in _modules.parameters_of(module).items()
+                 if each.kind is not each.VAR_KEYWORD) or None
 
 
 def _declare(expected: Expected, inputs: Mapping, default: Assumed) -> Expected:

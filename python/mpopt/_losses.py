@@ -29,11 +29,9 @@ def label_batch(module):
 def without_targets(module, batch: tuple, loss) -> tuple:
     """What `forward` takes of `(input, target)`. The terms of a loss describe targets by name;
     without a loss a target has no use, which is an error."""
-    parameters = _modules.parameters_of(_modules.unwrap(module)).values()
-    positional = [each for each in parameters
-                  if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    if not positional or any(each.kind is each.VAR_POSITIONAL for each in parameters) or len(
-            batch) <= len(positional):
+    module = _modules.unwrap(module)
+    positional = _modules.positional_names(module)
+    if not positional or _modules.takes_any_number(module) or len(batch) <= len(positional):
         return batch
     if loss is None:
         raise Error(f"loss: the batch has {len(batch)} members, forward takes {len(positional)}: "
@@ -43,8 +41,7 @@ def without_targets(module, batch: tuple, loss) -> tuple:
 
 def _name_arguments(module, arguments: tuple) -> dict:
     names = list(_modules.parameters_of(module))
-    if len(names) < len(arguments) or any(
-            each.kind is each.VAR_POSITIONAL for each in _modules.parameters_of(module).values()):
+    if len(names) < len(arguments) or _modules.takes_any_number(module):
         names = [f"input_{index}" for index in range(len(arguments))]
     return dict(zip(names, arguments, strict=False))
 

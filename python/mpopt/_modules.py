@@ -25,15 +25,16 @@ def reason(error: Exception) -> str:
 
 
 def unwrap(module):
-    """The module that `torch.compile`, or a wrapper for several devices, has inside."""
+    """The module that `torch.compile`, or a wrapper for several devices, has inside, whose names of
+    parameters have no prefix."""
     import torch
 
     wrappers = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
     while True:
         if isinstance(module, wrappers):
             module = module.module
-        elif hasattr(module, "_orig_mod"):
-            module = module._orig_mod
+        elif isinstance(inner := getattr(module, "_orig_mod", None), torch.nn.Module):
+            module = inner
         else:
             return module
 
@@ -43,6 +44,17 @@ def parameters_of(module) -> Mapping[str, inspect.Parameter]:
         return inspect.signature(module.forward).parameters
     except (TypeError, ValueError):
         return {}
+
+
+def positional_names(module) -> list[str]:
+    """Names of what `forward` takes by position."""
+    return [name for name, each in parameters_of(module).items()
+            if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+
+
+def takes_any_number(module) -> bool:
+    """Whether `forward` takes `*arguments`."""
+    return any(each.kind is each.VAR_POSITIONAL for each in parameters_of(module).values())
 
 
 def example_batch(module):

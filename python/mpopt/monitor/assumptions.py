@@ -1,6 +1,5 @@
-"""What is assumed of a model's inputs, and their names."""
+"""What is assumed of a model's inputs."""
 
-import inspect
 from collections.abc import Mapping
 
 from mpopt import _json_files
@@ -27,13 +26,3 @@ def read(inputs: Mapping | None, report: PathLike | None) -> dict[str, tuple[flo
                 raise ValueError(f"{lo:g} to {hi:g} is no range")
             bounds[name] = lo, hi
     return bounds
-
-
-def argument_names(model) -> list[str]:
-    """Names of what `forward` takes by position."""
-    try:
-        parameters = inspect.signature(model.forward).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    return [parameter.name for parameter in parameters
-            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 
+from mpopt import _modules
 from mpopt._command import PathLike
-from mpopt.monitor import assumptions
 from mpopt.monitor.channels import Channels
 from mpopt.monitor.hooks import (
     CompiledValueHooks,
@@ -83,7 +83,7 @@ class Collector:
         #: first sample comes at the end of the first window, when starts are over.
         self._plan = [(kind, period, min(period, WINDOW) - 1) for kind in SAMPLED
                       if (period := periods[kind]) and not (pattern is None and kind in RECORDED)]
-        self._arguments = assumptions.argument_names(inner)
+        self._arguments = _modules.positional_names(inner)
         self.observer = Observer(names, optimizers, pattern, ledger)
         self._channels = Channels(names.modules)
         #: Time in the monitor's own code so far, in seconds.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from mpopt import _torch_ops
+from mpopt import _modules, _torch_ops
 from mpopt._command import Error, PathLike
 from mpopt.monitor import assumptions, history, overflows, replay, thresholds as limits
 from mpopt.monitor.alerts import Alert, Log, Sink, StopTraining, check_actions, deliver, make_sink
@@ -16,7 +16,7 @@ from mpopt.monitor.flushed_rules import FlushedGradients
 from mpopt.monitor.gradient_rules import GradientNorm, NoGradient, NonFinite
 from mpopt.monitor.judging import Judge, Run, Sample, Step
 from mpopt.monitor.loss_rules import LossCourse
-from mpopt.monitor.naming import Names, is_compiled, unwrap
+from mpopt.monitor.naming import Names, is_compiled
 from mpopt.monitor.optimizer_rules import LostUpdate, find_zero_epsilon, zero_epsilon
 from mpopt.monitor.projections import encode
 from mpopt.monitor.ranks import Ranks, RanksAgree, name_rank, own_rank
@@ -100,7 +100,7 @@ class Monitor:
             self._actions = check_actions(actions)
         except (TypeError, ValueError, OSError) as error:
             raise Error(str(error)) from error
-        self._inner = unwrap(model)
+        self._inner = _modules.unwrap(model)
         self._names = Names(self._inner, self._optimizers, values)
         self._ranks = Ranks.of(model, ranks, self._names.parameters)
         scales = self._scaler is not None and self._scaler.enabled

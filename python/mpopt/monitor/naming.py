@@ -8,18 +8,6 @@ import torch
 from mpopt._command import Error
 
 
-def unwrap(model: torch.nn.Module) -> torch.nn.Module:
-    """The module itself, behind `torch.compile`, DDP and `DataParallel`, whose names of
-    parameters have no prefix."""
-    while True:
-        if isinstance(inner := getattr(model, "_orig_mod", None), torch.nn.Module):
-            model = inner
-        elif isinstance(model, torch.nn.parallel.DistributedDataParallel | torch.nn.DataParallel):
-            model = model.module
-        else:
-            return model
-
-
 def is_compiled(model: torch.nn.Module) -> bool:
     """Whether the module, one that it wraps, or one of its parts runs under `torch.compile`."""
     return any(hasattr(module, "_orig_mod") or
