@@ -120,20 +120,20 @@ def _for_each(name: str, mapping: Mapping | None,
     return options
 
 
-def _number(value) -> str:
+def number(value) -> str:
     return repr(float(value))
 
 
 def _input_options(name: str, value, folder: pathlib.Path) -> list[str]:
     if isinstance(value, Normal):
-        return ["--input", f"{name}~{_number(value.mean)},{_number(value.std)}"]
+        return ["--input", f"{name}~{number(value.mean)},{number(value.std)}"]
     if isinstance(value, str | os.PathLike):
         return ["--input", f"{name}=@{os.fspath(value)}"]
     if isinstance(value, Sequence) and any(isinstance(part, Normal) for part in value):
         return [word for part in value for word in _input_options(name, part, folder)]
     if isinstance(value, Sequence) and len(value) == 2 and all(
             isinstance(end, int | float) for end in value):
-        return ["--input", f"{name}={_number(value[0])}:{_number(value[1])}"]
+        return ["--input", f"{name}={number(value[0])}:{number(value[1])}"]
     file = folder / f"input{len(list(folder.iterdir()))}.npz"
     if isinstance(value, Sequence) and len(value) == 2:
         _arrays.save(file, lo=value[0], hi=value[1])
@@ -170,7 +170,7 @@ def judging_options(folder: pathlib.Path, *, precision, policy: PathLike | None,
     if assume is not None:
         with argument("assume"):
             lo, hi = assume
-            options += ["--assume", f"{_number(lo)}:{_number(hi)}"]
+            options += ["--assume", f"{number(lo)}:{number(hi)}"]
     options += _for_each("dims", dims, lambda name, size: ["--dim", f"{name}={int(size)}"])
     options += _for_each("input_shapes", input_shapes, _shape_option)
     for name, rules in (("select", select), ("ignore", ignore)):
@@ -178,7 +178,7 @@ def judging_options(folder: pathlib.Path, *, precision, policy: PathLike | None,
             with argument(name):
                 options += [f"--{name}", rules if isinstance(rules, str) else ",".join(rules)]
     options += _for_each("thresholds", thresholds,
-                         lambda key, value: ["--set", f"{key}={_number(value)}"])
+                         lambda key, value: ["--set", f"{key}={number(value)}"])
     if jobs is not None:
         with argument("jobs"):
             options += ["--jobs", str(int(jobs))]

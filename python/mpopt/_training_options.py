@@ -23,10 +23,6 @@ class Batch:
     world: int = 1
 
 
-def _number(value) -> str:
-    return repr(float(value))
-
-
 def _join(head: str, pairs: Mapping) -> str:
     return ",".join([head, *(f"{key}={value}" for key, value in pairs.items())])
 
@@ -55,9 +51,9 @@ def optimizer_text(optimizer) -> str:
     for key in _SETTINGS:
         value = group.get(key)
         if key == "betas" and isinstance(value, tuple | list):
-            pairs[key] = ",".join(_number(one) for one in value[:2])
+            pairs[key] = ",".join(_command.number(one) for one in value[:2])
         elif value is not None and not isinstance(value, tuple | list | bool):
-            pairs[key] = _number(value)
+            pairs[key] = _command.number(value)
     return _join(type(optimizer).__name__, pairs)
 
 
@@ -66,7 +62,7 @@ def scaler_text(scaler) -> str:
     if scaler is False:
         return "none"
     if isinstance(scaler, int | float) and not isinstance(scaler, bool):
-        return _number(scaler)
+        return _command.number(scaler)
     if isinstance(scaler, str):
         return scaler.replace(":", ",")
     if not hasattr(scaler, "get_growth_factor"):
@@ -75,9 +71,9 @@ def scaler_text(scaler) -> str:
     initial = scaler.get_scale() if scaler.is_enabled() else getattr(scaler, "_init_scale", None)
     if initial is None:
         return "dynamic" if getattr(scaler, "_device", "cuda") == "cuda" else "none"
-    return _join("dynamic", {"initial": _number(initial),
-                             "growth": _number(scaler.get_growth_factor()),
-                             "backoff": _number(scaler.get_backoff_factor()),
+    return _join("dynamic", {"initial": _command.number(initial),
+                             "growth": _command.number(scaler.get_growth_factor()),
+                             "backoff": _command.number(scaler.get_backoff_factor()),
                              "interval": int(scaler.get_growth_interval())})
 
 
@@ -127,7 +123,7 @@ def options(folder: pathlib.Path, *, loss, optimizer, scaler, clip, batch_size, 
     words = ["--train"]
     forms = {"optimizer": (optimizer, optimizer_text), "scaler": (scaler, scaler_text),
              "batch": (batch_size, batch_text), "reduce": (reduce, reduce_text),
-             "clip": (clip, _number), "loss-value": (loss_value, _number),
+             "clip": (clip, _command.number), "loss-value": (loss_value, _command.number),
              "train-config": (config, lambda value: config_file(value, folder))}
     for option, (value, form) in forms.items():
         if value is None:

@@ -30,7 +30,7 @@ def report_options(*, min_certainty: str = "likely", safe_input: bool = False,
         options.append("--safe-input")
     for name, value in (("config", settings), ("baseline", baseline)):
         if value is not None:
-            options += [f"--{name}", _command.text("settings" if name == "config" else name, value)]
+            options += [f"--{name}", _command.text(_command.keyword_of(name), value)]
     return options
 
 
