@@ -1,11 +1,12 @@
 """Where a report came from: the command that wrote it, to be asked for other forms of it."""
 
+import json
 import os
 import shutil
 import sys
 from collections.abc import Sequence
 
-from mpopt import _command
+from mpopt import _command, _page
 from mpopt._command import ModelFile
 
 #: `--format` by the ending of a file.
@@ -32,26 +33,23 @@ def terminal_width() -> int:
 
 class Source:
     """`words`: the action and options of the command line, without those that write files.
-    `file`: the model, whose copy in a temporary folder lives as long as this."""
+    `files`: models, whose copies in temporary folders live as long as this."""
 
-    def __init__(self, words: Sequence[str], file: ModelFile | None = None,
-                 accepted: Sequence[int] = (0,)):
-        self._words, self._file, self._accepted = list(words), file, accepted
+    def __init__(self, words: Sequence[str], *files: ModelFile, accepted: Sequence[int] = (0,)):
+        self._words, self._files, self._accepted = list(words), files, accepted
 
     def render(self, form: str, colour: bool = False, columns: int = 0) -> str:
-        """The report in a form of `--format`. `mpopt.Error` if the model's file is gone."""
+        """The report in a form of `--format`. `mpopt.Error` if a model's file is gone."""
         words = [*self._words, "--format", form, "--color", "always" if colour else "never"]
-        given = self._file is None or self._file.is_given
-        output = _command.run(words, self._accepted, "" if given else self._file.path, columns)
-        if given:
-            return output
-        return rename_page(output, self._file) if form == "html" else self._file.rename(output)
+        try:
+            output = _command.run(words, self._accepted, columns=columns)
+        except _command.Error as error:
+            raise _command.Error(self._rename(str(error))) from error
+        if form == "html" and not all(file.is_given for file in self._files):
+            return _page.fill(json.loads(self._rename(json.dumps(_page.read(output)))))
+        return self._rename(output)
 
-
-def rename_page(page: str, file: ModelFile) -> str:
-    """A page whose document names the model in place of its temporary file."""
-    import json
-
-    from mpopt import _page
-
-    return _page.fill(json.loads(file.rename(json.dumps(_page.read(page)))))
+    def _rename(self, text: str) -> str:
+        for file in self._files:
+            text = file.rename(text)
+        return text

@@ -41,20 +41,6 @@ class Diff:
                                    _source.terminal_width()).rstrip("\n")
 
 
-class _Sides(_source.Source):
-    """The command of two sides, each of which may be a copy in a temporary folder."""
-
-    def __init__(self, words, sides: tuple[ModelFile, ModelFile]):
-        super().__init__(words, accepted=(0, 1))
-        self._sides = sides
-
-    def render(self, form: str, colour: bool = False, columns: int = 0) -> str:
-        text = super().render(form, colour, columns)
-        for side in self._sides:
-            text = side.rename(text)
-        return text
-
-
 def _as_file(side, batch) -> ModelFile:
     """A report is compared as its JSON."""
     if not isinstance(side, Report):
@@ -79,8 +65,8 @@ def diff(a, b, example_inputs=None, *, precision="auto", inputs: Mapping | None 
             dims=dims, policy=None, target=None, input_shapes=None, method=None, select=None,
             ignore=None, thresholds=None, jobs=None)
         judged = any(not isinstance(side, Report) and not _is_record(side) for side in (a, b))
-        source = _Sides([*words, *(options if judged else ["--fail-on", "never"])],
-                        (one.keep(), other.keep()))
+        source = _source.Source([*words, *(options if judged else ["--fail-on", "never"])],
+                                one.keep(), other.keep(), accepted=(0, 1))
         return Diff(json.loads(source.render("json")), source)
 
 

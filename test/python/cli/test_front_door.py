@@ -40,6 +40,12 @@ def test_diff_names_the_file_that_is_missing():
         mpopt.diff("none.onnx", model(1))
 
 
+def test_diff_names_no_temporary_file():
+    with pytest.raises(mpopt.Error) as caught:
+        mpopt.diff(b"no model", model(1))
+    assert "mpopt-" not in str(caught.value) and str(caught.value).startswith("model: ")
+
+
 def test_summary():
     made = mpopt.summary(model(2.0**10), precision="fp16", inputs={"x": mpopt.Normal(0, 1)})
     room = {layer.name: layer.headroom for layer in made.layers}

@@ -54,12 +54,12 @@ def test_print_is_the_text_of_the_command(bad, monkeypatch):
 
 def test_a_model_in_memory_has_a_name(fine):
     assert fine.path == "model" and str(fine).startswith("model: onnx, ")
-    assert fine.source._file.folder.exists()
+    assert fine.source._files[0].folder.exists()
 
 
 def test_its_file_goes_with_the_report():
     report = mpopt.check(parser.parse_model(FINE), precision="fp16")
-    folder = report.source._file.folder
+    folder = report.source._files[0].folder
     assert folder.exists()
     del report
     assert not folder.exists()
@@ -132,7 +132,7 @@ def test_save(bad, tmp_path, name, holds):
 
 
 def test_saved_forms_name_no_temporary_file(fine, tmp_path):
-    folder = str(fine.source._file.folder)
+    folder = str(fine.source._files[0].folder)
     for name in ("r.txt", "r.md", "r.xml", "r.sarif", "r.json"):
         assert folder not in fine.save(tmp_path / name).read_text(encoding="utf-8")
     page = fine.save(tmp_path / "r.html").read_text(encoding="utf-8")
