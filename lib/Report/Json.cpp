@@ -380,8 +380,10 @@ void mpopt::writeReportFields(OStream &json, const ModelReport &report,
           json.attribute("likely", scale.likely);
         });
     });
-  if (!report.effects.empty())
+  if (!report.effects.empty()) {
     writeEffects(json, report.effects);
+    json.attribute("effect_warning", jsonNumber(report.effectWarning));
+  }
   if (!report.decisions.empty())
     writeDecisions(json, report.decisions);
   if (report.training)

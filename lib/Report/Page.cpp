@@ -205,7 +205,6 @@ void mpopt::writePage(llvm::raw_ostream &os, StringRef kind, StringRef version,
 void mpopt::writePageReport(OStream &json, const ModelReport &report,
                             StringRef version) {
   writeReportFields(json, report, version);
-  json.attribute("effect_warning", jsonNumber(report.effectWarning));
   if (report.map)
     writeMap(json, *report.map);
 }

@@ -7,19 +7,18 @@ from collections.abc import Mapping, Sequence
 from mpopt import _command
 from mpopt._command import ModelFile, PathLike
 from mpopt._source import Source
-from mpopt.report import DEFAULT_LIMIT, Report
+from mpopt.report import Report
 
 
 def judge(file: ModelFile, options: Sequence[str], outputs: Sequence[str],
-          kind: type[Report] = Report, limit: float | None = None) -> Report:
+          kind: type[Report] = Report) -> Report:
     """Runs `--check` of a model that is kept for the report. `outputs`: options that name
     files to write, which other forms of the report are not to write again."""
     words = ["--check", file.path, *options]
     output = _command.run([*words, *outputs, "--format", "json"],
                           model="" if file.is_given else file.path)
     report = kind.of(json.loads(file.rename(output)))
-    return dataclasses.replace(report, source=Source(words, file.keep()),
-                               limit=DEFAULT_LIMIT if limit is None else float(limit))
+    return dataclasses.replace(report, source=Source(words, file.keep()))
 
 
 def report_options(*, min_certainty: str = "likely", safe_input: bool = False,
@@ -89,8 +88,7 @@ def check(model, example_inputs=None, *, precision="auto", inputs: Mapping | Non
         options += report_options(min_certainty=min_certainty, safe_input=safe_input,
                                   settings=settings, baseline=baseline)
         report = judge(file, options, written_options(
-            keep_fp32=keep_fp32, write_baseline=write_baseline, dump_ranges=dump_ranges),
-            limit=(thresholds or {}).get("effect-warning"))
+            keep_fp32=keep_fp32, write_baseline=write_baseline, dump_ranges=dump_ranges))
     if fail_on is not None:
         report.raise_if(fail_on)
     return report

@@ -200,8 +200,8 @@ class Findings(tuple[Finding, ...]):
 
 #: An estimate that is so far from the limit is believed (lib/Report/TextEffects.cpp).
 _SURE = 2.5
-#: The threshold `effect-warning`, if nothing sets it.
-DEFAULT_LIMIT = 0.02
+#: The threshold `effect-warning` of a report that does not tell: one of mpopt 0.2.
+_LIMIT = 0.02
 
 
 @dataclasses.dataclass(frozen=True)
@@ -271,8 +271,6 @@ class Report:
     raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
     #: The command to ask for other forms; None of a report that was read.
     source: "_source.Source | None" = dataclasses.field(default=None, compare=False)
-    #: The expected error of an output from which on there is a warning.
-    limit: float = dataclasses.field(default=DEFAULT_LIMIT, compare=False)
 
     @classmethod
     def _fields(cls, raw: dict) -> dict[str, Any]:
@@ -301,7 +299,7 @@ class Report:
     @functools.cached_property
     def outputs(self) -> Mapping[str, Output]:
         """The float outputs by name; empty if nothing is stored in 16 bits or less."""
-        limit = self.raw.get("effect_warning") or self.limit
+        limit = self.raw.get("effect_warning", _LIMIT)
         return {entry["output"]: Output.of(entry, self.findings, float(limit))
                 for entry in self.raw.get("effects", ())}
 

@@ -57,7 +57,7 @@ def check_training(model, batch=None, *, loss=None, optimizer=None, scaler=None,
             batch_size=batch_size, reduce=reduce, loss_value=loss_value, config=config, memory=memory)
         report = checking.judge(file, options, checking.written_options(
             keep_fp32=keep_fp32, write_baseline=write_baseline, dump_ranges=dump_ranges,
-            dump_gradients=dump_gradients), TrainingReport, (thresholds or {}).get("effect-warning"))
+            dump_gradients=dump_gradients), TrainingReport)
     if fail_on is not None:
         report.raise_if(fail_on)
     return report

@@ -11,7 +11,7 @@ const SURE = 2.5;
 
 /** [kind of badge, words] of an expected error. */
 function judgeError(error, report) {
-  const least = number(report.effect_warning) || .02;
+  const least = number(report.effect_warning ?? .02);
   if (Number.isNaN(error)) return ["plain", "not known"];
   if (!Number.isFinite(error)) return ["error", "Inf or NaN"];
   if (error > .25) return ["error", "far off"];

@@ -89,6 +89,15 @@ def test_verdict_follows_the_threshold():
     assert report.outputs["y"].verdict == "too much"
 
 
+def test_verdict_follows_the_settings(tmp_path):
+    """As the text does, which the command writes."""
+    onnx.save(parser.parse_model(FINE), tmp_path / "m.onnx")
+    (tmp_path / "mpopt.toml").write_text("[thresholds]\neffect-warning = 1e-6\n")
+    report = mpopt.check(tmp_path / "m.onnx", precision="fp16")
+    assert report.raw["effect_warning"] == 1e-6 and report.outputs["y"].verdict == report.verdict == "too much"
+    assert "too much" in str(report)
+
+
 def test_findings_are_filtered(bad):
     assert isinstance(bad.findings, tuple)
     assert bad.findings.filter(severity="error", rule="MP2") == bad.by_rule("MP2")
