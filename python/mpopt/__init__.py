@@ -23,23 +23,16 @@ from mpopt.confirming import confirm
 from mpopt.converting import to_float16
 from mpopt.data import DataEntry, DataFinding, DataReport, check_data
 from mpopt.differing import Diff, diff
+from mpopt.findings import Cause, Finding, Findings, Fix, Interval, Location, Observed, Op
 from mpopt.instrumenting import Instrumented, Probe, instrument, strip
 from mpopt.report import (
     Assumption,
-    Cause,
     Confirmation,
     ExpectedGradient,
-    Finding,
-    Findings,
     FindingsError,
-    Fix,
     Gradient,
     Gradients,
-    Interval,
-    Location,
     LossScale,
-    Observed,
-    Op,
     Output,
     Report,
     TrainingReport,

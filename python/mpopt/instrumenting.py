@@ -8,7 +8,8 @@ from typing import Any
 
 from mpopt import _command, _json_files
 from mpopt._command import ModelFile, PathLike
-from mpopt.report import Interval, Report
+from mpopt.findings import Interval
+from mpopt.report import Report
 
 
 @dataclasses.dataclass(frozen=True)
