@@ -13,7 +13,7 @@ import sys
 import torch
 import torch.distributed as distributed
 from torch import nn
-from trainings import CLASSES, FEATURES, Blobs, classify
+from trainings import CLASSES, FEATURES, PATIENCE, Blobs, classify
 
 from mpopt.monitor import Monitor
 
@@ -42,7 +42,7 @@ def shard(model: Net, world: int) -> None:
 
 def main(engine: str, fault: str, rank: int, world: int, folder: pathlib.Path) -> None:
     distributed.init_process_group("gloo", f"file://{folder / 'store'}", rank=rank, world_size=world,
-                                   timeout=datetime.timedelta(seconds=300))
+                                   timeout=datetime.timedelta(seconds=PATIENCE))
     model = inner = Net()
     if engine == "fsdp":
         shard(model, world)

@@ -16,13 +16,11 @@ import sys
 
 import torch
 import torch.distributed as distributed
-from trainings import Blobs, classify, mlp
+from trainings import PATIENCE, Blobs, classify, mlp
 
 from mpopt.monitor import Monitor
 
 STEPS, WHOLE = 40, 16
-#: Seconds after which a rank that nobody answers gives up.
-PATIENCE = 300
 
 
 class Scaled(torch.nn.Module):

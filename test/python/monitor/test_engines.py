@@ -1,34 +1,18 @@
 """Engines over gloo: which rank and which layer left FP16."""
 
-import json
-import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not in this environment")
 
-import tool  # noqa: E402
+import processes  # noqa: E402
 from mpopt.monitor import diagnosis, history  # noqa: E402
-
-HERE = pathlib.Path(__file__).parent
 
 
 def run(engine: str, fault: str, world: int, folder: pathlib.Path) -> list[list[dict]]:
     """The alerts of each rank."""
-    paths = [str(HERE), str(tool.ROOT / "python"), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
-    processes = [subprocess.Popen([sys.executable, str(HERE / "engine_program.py"), engine, fault, str(rank), str(world), str(folder)],
-                                  env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                 for rank in range(world)]
-    alerts = []
-    for process in processes:
-        output, errors = process.communicate(timeout=600)
-        assert process.returncode == 0, errors
-        alerts.append([json.loads(line) for line in output.splitlines()])
-    return alerts
+    return processes.finish(processes.start("engine_program.py", [engine, fault], world, folder))
 
 
 def read(folder: pathlib.Path, world: int) -> history.History:
@@ -50,7 +34,7 @@ def test_the_rank_whose_batch_overflows(engine, world, tmp_path):
     joined = read(tmp_path, world)
     first, = [alert for alert in joined.alerts if alert["rule"] == "MP501" and alert["step"] == 12]
     assert first["ranks"] == [world - 1]
-    # What all ranks say of the scale is told once.
+    # The page has one alert for what all ranks say of the scale.
     assert [alert["ranks"] for alert in joined.alerts if alert["rule"] == "MP507"][0] == list(range(world))
 
 

@@ -141,16 +141,7 @@ def test_gradients_that_are_too_large(tmp_path):
 
 
 def test_rest_by_skipped_steps(tmp_path):
-    class Amplify(torch.autograd.Function):
-        @staticmethod
-        def forward(context, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(context, gradient):
-            return gradient * math.inf
-
-    found, = watch(tmp_path, 260, loss=lambda output, target: classify(Amplify.apply(output), target))
+    found, = watch(tmp_path, 260, loss=lambda output, target: classify(trainings.Amplify.apply(output), target))
     assert "left out by the scaler" in found.message
 
 

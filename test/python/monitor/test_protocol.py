@@ -126,16 +126,17 @@ def test_two_steps_by_the_same_gradients():
 # -- Kept casts ---------------------------------------------------------------------------------------
 
 
+def take_step(monitor, model, optimizer, batch):
+    x, y = batch
+    loss = classify(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    monitor.step(loss=loss)
+
+
 def train(monitor, model, steps, around: bool, cache=True):
     optimizer, batches = torch.optim.SGD(model.parameters(), 0.01), Blobs()
-
-    def take(step):
-        x, y = batches(step)
-        loss = classify(model(x), y)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        monitor.step(loss=loss)
 
     def region():
         return torch.autocast("cpu", torch.bfloat16, cache_enabled=cache)
@@ -143,10 +144,10 @@ def train(monitor, model, steps, around: bool, cache=True):
     if around:
         with region():
             for step in range(steps):
-                take(step)
+                take_step(monitor, model, optimizer, batches(step))
     for step in () if around else range(steps):
         with region():
-            take(step)
+            take_step(monitor, model, optimizer, batches(step))
 
 
 @pytest.mark.parametrize("around, cache, told", [(True, True, True), (True, False, False), (False, True, False)])
@@ -173,12 +174,7 @@ def test_statistics_that_stand_still(tmp_path):
         for step in range(120):
             if step == 60:
                 model.eval()
-            x, y = batches(step)
-            loss = classify(model(x), y)
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            monitor.step(loss=loss)
+            take_step(monitor, model, optimizer, batches(step))
         found = [alert for alert in monitor.alerts if alert.rule == "MP515"]
     assert {alert.severity for alert in found} == {"note"}
     assert {alert.message.split("'")[1] for alert in found} == {"1.running_mean", "1.running_var"}

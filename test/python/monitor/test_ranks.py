@@ -1,42 +1,23 @@
 """Processes over gloo: what they saw together, and a rank that differs or dies."""
 
 import json
-import os
 import pathlib
 import signal
-import subprocess
-import sys
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not in this environment")
 
+import processes  # noqa: E402
 import rank_program  # noqa: E402
-import tool  # noqa: E402
 from mpopt.monitor import read  # noqa: E402
 from mpopt.monitor.reading import RunFile, root_mean_square  # noqa: E402
-
-HERE = pathlib.Path(__file__).parent
+from processes import finish  # noqa: E402
+from trainings import PATIENCE  # noqa: E402
 
 
 def start(mode: str, world: int, folder: pathlib.Path) -> list:
-    """The processes of all ranks."""
-    paths = [str(HERE), str(tool.ROOT / "python"), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
-    return [subprocess.Popen([sys.executable, str(HERE / "rank_program.py"), mode, str(rank),
-                              str(world), str(folder)], env=environment, text=True,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            for rank in range(world)]
-
-
-def finish(processes) -> list[list[dict]]:
-    """The alerts of each rank."""
-    alerts = []
-    for process in processes:
-        output, errors = process.communicate(timeout=2 * rank_program.PATIENCE)
-        assert process.returncode == 0, errors
-        alerts.append([json.loads(line) for line in output.splitlines()])
-    return alerts
+    return processes.start("rank_program.py", [mode], world, folder)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +66,7 @@ def test_gradients_of_shards_are_those_of_the_whole(tmp_path):
 
 def test_a_rank_that_differs_and_dies(tmp_path):
     first, second = start("broken", 2, tmp_path)
-    outputs = [process.communicate(timeout=2 * rank_program.PATIENCE)[0]
+    outputs = [process.communicate(timeout=2 * PATIENCE)[0]
                for process in (first, second)]
     assert second.returncode == -9
     assert first.returncode != 0  # gloo tells it that its peer is gone
@@ -107,7 +88,7 @@ def test_a_rank_that_dies_in_a_collective(tmp_path):
     is ended in order. Once in a dozen runs threads of gloo's abort the process on its way out; then
     the record has what a killed rank's has."""
     first, second = start("dies", 2, tmp_path)
-    errors = [process.communicate(timeout=2 * rank_program.PATIENCE)[1]
+    errors = [process.communicate(timeout=2 * PATIENCE)[1]
               for process in (first, second)]
     assert second.returncode == -9
     if first.returncode == -signal.SIGABRT:

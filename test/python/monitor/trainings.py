@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 import torch
@@ -10,6 +11,8 @@ from torch import nn
 from torch.nn import functional
 
 FEATURES, CLASSES, BATCH = 16, 4, 32
+#: Seconds after which a rank that nobody answers gives up.
+PATIENCE = 300
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -124,6 +127,18 @@ class Autoencoder(nn.Module):
 
     def forward(self, x):
         return self.decode(self.encode(x))
+
+
+class Amplify(torch.autograd.Function):
+    """The identity, whose gradient overflows at any scale."""
+
+    @staticmethod
+    def forward(context, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient * math.inf
 
 
 def classify(output, target):
