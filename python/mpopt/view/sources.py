@@ -163,9 +163,9 @@ class Sources:
 
         titles = tuple(name for _, name in runs)
         page = _run_page.describe_comparison(comparing.compare(*runs.values()), titles)
-        histories = [history.read(paths) for paths in runs.values()]
         with contextlib.suppress(Error):
-            # Without a loss in common there is no verdict.
+            # Without histories, or a loss in common, there is no verdict.
+            histories = [history.read(paths) for paths in runs.values()]
             page["courses"] = _run_page.describe_courses(histories, titles, verdict.judge_run(*histories))
         return [page]
 

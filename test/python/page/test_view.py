@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -182,13 +183,15 @@ def test_refuses_in_one_line(folder, make):
     assert not (folder / "out.html").exists()
 
 
-def test_two_runs_are_compared(driver, tmp_path):
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
     """FP32 and BF16 of one network, on the same batches; a layer of one has other weights."""
     torch = pytest.importorskip("torch")
     import logging
 
     from mpopt.monitor import Monitor
 
+    folder = tmp_path_factory.mktemp("runs")
     logging.getLogger("mpopt.monitor").setLevel(logging.CRITICAL)
     for name, dtype in (("one", torch.float32), ("other", torch.bfloat16)):
         torch.manual_seed(0)
@@ -197,15 +200,32 @@ def test_two_runs_are_compared(driver, tmp_path):
             with torch.no_grad():
                 model[2].weight.mul_(1.5)
         draw = torch.Generator().manual_seed(1)
-        with Monitor(model, record=tmp_path / f"{name}.mprec", periods={"value": 1}) as monitor:
+        with Monitor(model, record=folder / f"{name}.mprec", periods={"value": 1}) as monitor:
             for _ in range(12):
-                model(torch.randn(4, 8, generator=draw).to(dtype)).float().square().mean().backward()
-                monitor.step()
-    write([tmp_path / "one.mprec", tmp_path / "other.mprec"], tmp_path / "both.html")
+                loss = model(torch.randn(4, 8, generator=draw).to(dtype)).float().square().mean()
+                loss.backward()
+                monitor.step(loss=loss)
+    return folder
+
+
+def test_two_runs_are_compared(driver, runs, tmp_path):
+    write([runs / "one.mprec", runs / "other.mprec"], tmp_path / "both.html")
     page = Page(driver, (tmp_path / "both.html").as_uri())
     assert "The first that differs by more than its format explains is 2" in page.text() and "MP512" in page.text()
     assert page.violations() == []
     is_clean(page)
+
+
+@pytest.mark.parametrize("left", [("one",), ("other",), ("one", "other")])
+def test_records_without_histories_are_compared(runs, tmp_path, left):
+    """Their tensors are; there is no course of the loss to judge."""
+    folder = tmp_path / "runs"
+    shutil.copytree(runs, folder)
+    for name in left:
+        (folder / f"{name}.history.jsonl").unlink()
+    compared = Sources([folder / "one.mprec", folder / "other.mprec"]).document()["reports"][-1]
+    assert "courses" not in compared
+    assert [each["tensor"] for each in compared["against"]["differences"] if "message" in each] == ["2"]
 
 
 def test_reports_need_no_pytorch(tmp_path, folder):
