@@ -14,6 +14,9 @@ from collections.abc import Iterator, Mapping
 from mpopt import _batches
 from mpopt._command import Error
 
+_WRAPPERS = ("DataParallel", "DistributedDataParallel", "FullyShardedDataParallel", "DeepSpeedEngine")
+#: Names of what wrappers around parts hold, in the paths of parameters and modules.
+_INNER = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 #: Characters of a reason: those of PyTorch go on with whole tensors and pages of advice.
 _LONGEST = 300
 
@@ -24,19 +27,28 @@ def reason(error: Exception) -> str:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 
+def _is_wrapper(module) -> bool:
+    """DDP, FSDP and DeepSpeed's engine, by their names: none of them is imported for it. FSDP2 wraps nothing."""
+    return any(kind.__name__ in _WRAPPERS for kind in type(module).__mro__)
+
+
 def unwrap(module):
     """The module that `torch.compile`, or a wrapper for several devices, has inside, whose names of
     parameters have no prefix."""
     import torch
 
-    wrappers = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
     while True:
-        if isinstance(module, wrappers):
+        if _is_wrapper(module):
             module = module.module
         elif isinstance(inner := getattr(module, "_orig_mod", None), torch.nn.Module):
             module = inner
         else:
             return module
+
+
+def plain_name(path: str) -> str:
+    """The path of a parameter or module as it is without wrappers around parts."""
+    return ".".join(part for part in path.split(".") if part not in _INNER)
 
 
 def parameters_of(module) -> Mapping[str, inspect.Parameter]:

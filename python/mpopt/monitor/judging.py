@@ -23,7 +23,7 @@ class Run:
     #: The path of the module that owns each parameter.
     layers: list[str]
     modules: list[str]
-    #: Layers of whose parameters this process holds no element (shards of small ones).
+    #: Layers that may be without a gradient in this process (`Names.find_elsewhere`).
     elsewhere: frozenset[str] = frozenset()
     #: First loss scale, None without a dynamic scaler.
     first_scale: float | None = None

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import torch
 
+from mpopt import _modules
 from mpopt._command import Error
 
 
@@ -28,7 +29,8 @@ def choose_modules(model: torch.nn.Module, values: str | bool | None) -> dict[st
     is_leaf = not any(True for _ in model.children())
     named = [(type(model).__name__, model)] if is_leaf else \
         [(name, module) for name, module in model.named_modules() if name]
-    return {name: module for name, module in named if (
+    # Of a wrapper and what it holds the last one stays, which is inside.
+    return {name: module for path, module in named if (name := _modules.plain_name(path)) and (
         pattern.search(name) if pattern else not any(True for _ in module.children()))}
 
 
@@ -37,8 +39,9 @@ class Names:
     optimizer has; each once, however often it is used."""
 
     def __init__(self, model: torch.nn.Module, optimizers: Sequence, values):
-        named = {id(parameter): (name, parameter) for name, parameter in model.named_parameters()
+        named = {id(parameter): (_modules.plain_name(path), parameter) for path, parameter in model.named_parameters()
                  if parameter.requires_grad}
+        self._own = len(named)
         for number, optimizer in enumerate(optimizers):
             place = 0
             for group in optimizer.param_groups:
@@ -57,8 +60,9 @@ class Names:
         self.module_names = list(modules)
 
     def find_elsewhere(self) -> frozenset[str]:
-        """Layers of whose parameters this process holds no element, since they are sharded and
-        small."""
-        held = {layer for layer, parameter in zip(self.layers, self.parameters, strict=True)
+        """Layers whose gradients autograd may not give to this process: those of whose parameters it holds
+        no element, since they are sharded and small, and parameters that only an optimizer has, which may be
+        FP32 copies of the model's."""
+        held = {layer for layer, parameter in zip(self.layers[:self._own], self.parameters, strict=False)
                 if not hasattr(parameter, "to_local") or parameter.to_local().numel()}
         return frozenset(self.layers) - held
