@@ -2,7 +2,8 @@
 
 A record sums up a run; this file has its steps. Lines are only ever added, so that a reader may
 follow a run that goes on. The first line has `schema` (`mpopt-history/1`), `rank`, `first_scale` and
-`formats`, those of 16 and 8 bits in use (autocast, parameters, outputs); each other one has one of
+`formats`, those of 16 and 8 bits in use (autocast, parameters, outputs), and `split` if ranks hold parts of
+layers (tensor parallelism); each other one has one of
 
     step    its number; `loss`, `loss_scale`, `gradient_norm`, `learning_rate`, where there is one;
             `metrics`, by name, that `Monitor.step` was given;
@@ -58,7 +59,7 @@ class Writer:
     training is worth more than its history."""
 
     def __init__(self, record: PathLike, rank: int, first_scale: float | None,
-                 formats: Iterable[str] = ()):
+                 formats: Iterable[str] = (), *, split: bool = False):
         self.path = path_of(record)
         self._file = None
         try:
@@ -66,7 +67,7 @@ class Writer:
         except OSError as error:
             self._give_up(error)
         self._write({"schema": SCHEMA, "rank": rank, "first_scale": first_scale,
-                     "formats": sorted(formats)})
+                     "formats": sorted(formats), **({"split": True} if split else {})})
 
     def numbers(self, step: int, values: dict[str, float], *, skipped: bool, bad: str | None,
                 metrics: Mapping[str, float] | None = None) -> None:
@@ -289,14 +290,30 @@ def join(followers: Sequence[Follower]) -> History:
                    first.header.get("first_scale"), first.header.get("formats"))
 
 
+def _module_places(followers: Sequence[Follower]) -> dict[str, int]:
+    """Places of modules in a forward pass that ranks share; empty where each has its own."""
+    if not any(follower.header.get("split") for follower in followers):
+        return {}
+    names = dict.fromkeys(seen.name for follower in followers for sample in follower.samples
+                          for seen in sample.seen if seen.kind == "value")
+    return {name: place for place, name in enumerate(names)}
+
+
 def _join_alerts(followers: Sequence[Follower]) -> list[dict]:
     """One for each cause: what several ranks say of a rule, a layer and a severity within `WINDOW` steps
-    is that of the first one, with the `ranks` that said it."""
+    is that of the first one, with the `ranks` that said it. Where ranks read what others computed, what is not
+    finite in a module comes from the first one that had it, on whichever rank."""
     joined: list[dict] = []
     told: dict[tuple, dict] = {}
-    every = sorted(((alert["step"], follower.header.get("rank", 0), alert) for follower in followers
-                    for alert in follower.alerts), key=lambda entry: entry[:2])
-    for step, rank, alert in every:
+    places = _module_places(followers)
+    every = sorted(((alert["step"], places.get(alert["layer"], -1), follower.header.get("rank", 0), alert)
+                    for follower in followers for alert in follower.alerts), key=lambda entry: entry[:3])
+    begin, first = -WINDOW - 1, -1
+    for step, place, rank, alert in every:
+        if place >= 0 and alert["rule"] == "MP501" and "module '" in alert["message"]:
+            if step - begin <= WINDOW and (step, place) != (begin, first):
+                continue
+            begin, first = step, place
         key = alert["rule"], alert["layer"], alert["severity"]
         known = told.get(key)
         if known is not None and rank not in known["ranks"] and step - known["step"] <= WINDOW:

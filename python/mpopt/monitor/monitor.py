@@ -19,7 +19,7 @@ from mpopt.monitor.loss_rules import LossCourse
 from mpopt.monitor.naming import Names, is_compiled
 from mpopt.monitor.optimizer_rules import LostUpdate, find_zero_epsilon, zero_epsilon
 from mpopt.monitor.projections import encode
-from mpopt.monitor.ranks import Ranks, RanksAgree, name_rank, own_rank
+from mpopt.monitor.ranks import Ranks, RanksAgree, name_rank, own_rank, splits_layers
 from mpopt.monitor.record import GRADIENT, VALUE, dtype_name
 from mpopt.monitor.replay import FirstBad
 from mpopt.monitor.scale_rules import (
@@ -302,8 +302,9 @@ class Monitor:
     def _write_step(self, step: Step, values: dict[str, float]) -> None:
         """The step in the history, which begins with the record."""
         if self._history is None:
-            self._history = history.Writer(self._collector.observer.record.path, own_rank(),
-                                           self._run.first_scale, self._run.narrow)
+            self._history = history.Writer(
+                self._collector.observer.record.path, own_rank(), self._run.first_scale, self._run.narrow,
+                split=splits_layers(self._inner, self._names.parameters))
             for alert in self._found:
                 self._history.alert(alert)
         bad = step.first_bad()

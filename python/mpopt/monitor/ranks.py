@@ -25,6 +25,14 @@ def name_rank() -> str:
     return ""
 
 
+def splits_layers(model: torch.nn.Module, parameters: Sequence[torch.Tensor]) -> bool:
+    """Tensor parallelism: ranks hold parts of layers, and read what others computed. FSDP2 shards parameters, too,
+    and gathers them before they are used."""
+    gathered = any(kind.__name__ == "FSDPModule" for module in model.modules() for kind in type(module).__mro__)
+    return any(sum(placement.is_shard() for placement in getattr(parameter, "placements", ())) > gathered
+               for parameter in parameters)
+
+
 class Ranks:
     """Gathers the norms of replicated parameters, in one collective a sample. Every rank takes
     part in the same step, by the number of its steps alone."""
