@@ -284,6 +284,10 @@ static std::optional<bool> checkKinds(const Options &options, Paths first,
   bool areRecords = other.empty();
   if (areRecords && judgesRecords(options))
     return std::nullopt;
+  if (areRecords && !options.noise.empty() && !isRecord(options.noise)) {
+    printError("--noise: '" + options.noise + "' is no record");
+    return std::nullopt;
+  }
   if (areRecords)
     return true;
   if (!options.against.empty()) {
@@ -292,8 +296,8 @@ static std::optional<bool> checkKinds(const Options &options, Paths first,
                "other run's ranks");
     return std::nullopt;
   }
-  if (!(options.ledger + options.againstLedger).empty()) {
-    printError("--ledger and --against-ledger go with records");
+  if (!(options.ledger + options.againstLedger + options.noise).empty()) {
+    printError("--ledger, --against-ledger and --noise go with records");
     return std::nullopt;
   }
   return false;
@@ -343,6 +347,8 @@ int mpopt::diff(const Options &options, StringRef version) {
       (areReports ? matchFound : matchOps)(diff.a.ops, diff.b.ops);
   compareFindings(diff, areReports ? nullptr : &matches);
   compareOps(diff, matches);
+  if (diff.a.kind == DiffKind::Record)
+    judgeCourses(options, diff);
   if (!diff.a.knowsNeeded) {
     diff.wide.clear();
     diff.narrowed.clear();
@@ -360,5 +366,6 @@ int mpopt::diff(const Options &options, StringRef version) {
   bool failing = llvm::any_of(diff.came, [&](const DiffFinding &came) {
     return isFailing(*came.finding, options.failOn);
   });
+  failing |= diff.verdict && diff.verdict->isBad() && options.failOn;
   return failing ? kFindings : kClean;
 }

@@ -18,6 +18,9 @@ std::optional<DiffSide> readModelSide(const Options &options,
 std::optional<DiffSide> readRecordSide(const Options &options,
                                        llvm::ArrayRef<std::string> paths);
 
+/// Sets the verdict on two sides that are records of trainings.
+void judgeCourses(const Options &options, DiffReport &diff);
+
 /// `name`, that of a side's first path, and how many more there are.
 std::string getLabel(const DiffSide &side, llvm::StringRef name);
 

@@ -105,6 +105,47 @@ static Part listConstants(llvm::ArrayRef<DiffConstant> list) {
   return part;
 }
 
+/// A number of a verdict; those that are not finite are words.
+static std::string getNumber(const llvm::json::Object &object, StringRef key,
+                             double unit = 1) {
+  std::string text;
+  if (std::optional<double> number = object.getNumber(key))
+    llvm::raw_string_ostream(text) << llvm::format("%.4g", *number * unit);
+  else
+    text = object.getString(key).value_or("nan").str();
+  return text;
+}
+
+/// The loss and the metrics at the end of both runs.
+static Part listQuantities(const DiffReport &diff) {
+  Part part{"loss and metrics", {}};
+  const llvm::json::Array *quantities =
+      diff.verdict ? diff.verdict->judged.getArray("quantities") : nullptr;
+  if (!quantities)
+    return part;
+  for (const llvm::json::Value &value : *quantities)
+    if (const llvm::json::Object *each = value.getAsObject())
+      part.lines.push_back(
+          {each->getString("name").value_or("").str(),
+           getNumber(*each, "reference") + " -> " + getNumber(*each, "run") +
+               ", " + getNumber(*each, "worse", 100) +
+               " % worse (noise: " + getNumber(*each, "noise", 100) +
+               " %): " + each->getString("outcome").value_or("").str()});
+  return part;
+}
+
+/// `type 2: does not converge ...`; empty where no trainings are compared.
+static std::string describeVerdict(const DiffReport &diff) {
+  if (!diff.verdict)
+    return "";
+  if (!diff.verdict->unknown.empty())
+    return "the courses of the trainings are not compared: " +
+           diff.verdict->unknown;
+  int64_t type = diff.verdict->judged.getInteger("type").value_or(0);
+  return (type ? "type " + std::to_string(type) : "as good") + ": " +
+         diff.verdict->judged.getString("text").value_or("").str();
+}
+
 static std::vector<Part> listParts(const DiffReport &diff) {
   auto dtypes = [](const DiffOp &a, const DiffOp &b) {
     return a.dtype + " -> " + b.dtype;
@@ -114,7 +155,8 @@ static std::vector<Part> listParts(const DiffReport &diff) {
   };
   bool areRecords = diff.a.kind == DiffKind::Record;
   std::string findings = areRecords ? "confirmed findings" : "findings";
-  return {listFindings(findings + " that came", diff.came),
+  return {listQuantities(diff),
+          listFindings(findings + " that came", diff.came),
           listFindings(findings + " that went", diff.went),
           listPairs("narrowed, and should have stayed in f32", diff.narrowed,
                     dtypes),
@@ -192,6 +234,8 @@ static void writeDiffText(llvm::raw_ostream &os, const DiffReport &diff,
     style.plain(": " + describeSide(*side));
     os << '\n';
   }
+  if (std::string verdict = describeVerdict(diff); !verdict.empty())
+    style.wrap(verdict, 2);
   os << describeFindings(diff) << '\n' << describeOps(diff) << '\n';
   for (const Part &part : listParts(diff)) {
     if (part.lines.empty())
@@ -217,6 +261,8 @@ static void writeDiffMarkdown(llvm::raw_ostream &os, const DiffReport &diff,
      << markdownCode(getLabel(diff.b, diff.b.path)) << " ("
      << markdownText(describeSide(diff.b)) << "): " << describeOps(diff)
      << ".\n\n";
+  if (std::string verdict = describeVerdict(diff); !verdict.empty())
+    os << markdownText(verdict) << "\n\n";
   for (const Part &part : listParts(diff)) {
     if (part.lines.empty())
       continue;
@@ -278,6 +324,15 @@ static void writeConstants(OStream &json, llvm::ArrayRef<DiffConstant> list) {
   });
 }
 
+static void writeVerdict(OStream &json, const DiffReport &diff) {
+  if (!diff.verdict)
+    return;
+  llvm::json::Object judged = diff.verdict->judged;
+  if (!diff.verdict->unknown.empty())
+    judged["unknown"] = jsonText(diff.verdict->unknown);
+  json.attribute("verdict", std::move(judged));
+}
+
 void diffing::writeDiffFields(OStream &json, const DiffReport &diff,
                               StringRef version) {
   StringRef range = diff.a.kind == DiffKind::Record ? "seen" : "bound";
@@ -316,6 +371,7 @@ void diffing::writeDiffFields(OStream &json, const DiffReport &diff,
   });
   writeSide(json, "a", diff.a);
   writeSide(json, "b", diff.b);
+  writeVerdict(json, diff);
   findings("came", diff.came);
   findings("went", diff.went);
   json.attribute("stayed", diff.stayed);

@@ -1,6 +1,8 @@
 //===- PythonCommand.cpp - Commands that the Python package has
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "PythonCommand.h"
+
 #include "mpopt/Driver/Actions.h"
 #include "mpopt/Driver/Output.h"
 
@@ -101,6 +103,20 @@ static Interpreter findInterpreter() {
   return checkout;
 }
 
+/// Of neither a wheel nor a checkout.
+static constexpr StringRef kNoInterpreter =
+    "no Python interpreter with the package mpopt was found: set MPOPT_PYTHON";
+
+/// Lets the interpreter find the package.
+static void setPackage(Interpreter &interpreter) {
+  if (interpreter.package.empty())
+    return;
+  std::string &folders = interpreter.package;
+  if (const char *known = std::getenv("PYTHONPATH"); known && *known)
+    folders += std::string(":") + known;
+  setenv("PYTHONPATH", folders.c_str(), /*overwrite=*/1);
+}
+
 std::optional<int> mpopt::runPythonCommand(StringRef name, int count,
                                            char **words) {
   const auto *known =
@@ -115,14 +131,8 @@ std::optional<int> mpopt::runPythonCommand(StringRef name, int count,
   };
   Interpreter interpreter = findInterpreter();
   if (interpreter.program.empty())
-    return fail("no Python interpreter with the package mpopt was found: set "
-                "MPOPT_PYTHON");
-  if (!interpreter.package.empty()) {
-    std::string &folders = interpreter.package;
-    if (const char *known = std::getenv("PYTHONPATH"); known && *known)
-      folders += std::string(":") + known;
-    setenv("PYTHONPATH", folders.c_str(), /*overwrite=*/1);
-  }
+    return fail(kNoInterpreter);
+  setPackage(interpreter);
   std::vector<const char *> command = {interpreter.program.c_str(), "-c",
                                        kLauncher, name.data(), known->module};
   command.insert(command.end(), words, words + count);
@@ -130,4 +140,49 @@ std::optional<int> mpopt::runPythonCommand(StringRef name, int count,
   execv(command.front(), const_cast<char **>(command.data()));
   return fail(llvm::Twine(interpreter.program) +
               " cannot be run: " + std::strerror(errno));
+}
+
+namespace {
+/// An empty file for what a program prints.
+struct Printed {
+  llvm::SmallString<128> path;
+  std::error_code error;
+
+  Printed() { error = fs::createTemporaryFile("mpopt", "txt", path); }
+  ~Printed() { (void)fs::remove(path); }
+  Printed(const Printed &) = delete;
+
+  std::string read() const {
+    auto file = llvm::MemoryBuffer::getFile(path);
+    return file ? (*file)->getBuffer().str() : std::string();
+  }
+};
+} // namespace
+
+llvm::Expected<std::string>
+mpopt::askPython(StringRef module, llvm::ArrayRef<std::string> words) {
+  auto fail = [](const llvm::Twine &text) {
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), text);
+  };
+  Interpreter interpreter = findInterpreter();
+  if (interpreter.program.empty())
+    return fail(kNoInterpreter);
+  setPackage(interpreter);
+  Printed output, errors;
+  for (const Printed *file : {&output, &errors})
+    if (file->error)
+      return fail("a temporary file: " + file->error.message());
+  std::vector<StringRef> command = {interpreter.program, "-c", kLauncher,
+                                    "Python", module};
+  command.insert(command.end(), words.begin(), words.end());
+  std::string why;
+  int status = llvm::sys::ExecuteAndWait(
+      command.front(), command, std::nullopt,
+      {StringRef(""), StringRef(output.path), StringRef(errors.path)},
+      /*SecondsToWait=*/0, /*MemoryLimit=*/0, &why);
+  if (status == kClean || status == kFindings)
+    return output.read();
+  if (why.empty())
+    why = StringRef(errors.read()).split('\n').first.split("error: ").second;
+  return fail(why.empty() ? interpreter.program + " failed" : why);
 }

@@ -12,10 +12,7 @@ def main() -> None:
         binary = str(_files.binary())
     except FileNotFoundError as error:
         sys.exit(f"mpopt: error: {error}")
-    environment = _command.environment()
-    # What `mpopt lint` runs by.
-    environment.setdefault("MPOPT_PYTHON", sys.executable)
-    os.execve(binary, ["mpopt", *sys.argv[1:]], environment)
+    os.execve(binary, ["mpopt", *sys.argv[1:]], _command.environment())
 
 
 if __name__ == "__main__":

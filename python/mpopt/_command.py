@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import warnings
 import weakref
@@ -80,6 +81,8 @@ def environment() -> dict[str, str]:
     from mpopt import _torch_hook
 
     variables = dict(os.environ)
+    # What the tool asks the package by.
+    variables.setdefault("MPOPT_PYTHON", sys.executable)
     if folder := _torch_hook.library_folder():
         known = variables.get("LD_LIBRARY_PATH")
         variables["LD_LIBRARY_PATH"] = f"{folder}:{known}" if known else str(folder)

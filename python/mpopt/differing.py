@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mpopt import _command, _precisions, _source
-from mpopt._command import ModelFile
+from mpopt._command import ModelFile, PathLike
 from mpopt.report import Report
 
 
@@ -28,6 +28,12 @@ class Diff:
     def went(self) -> list[dict[str, Any]]:
         """Findings that only the first one has."""
         return self.raw.get("went", [])
+
+    @property
+    def verdict(self) -> dict[str, Any] | None:
+        """Of two trainings: `type`, `outcome` and the rest of `mpopt.monitor.Verdict`, or `unknown`,
+        the reason; None of anything else."""
+        return self.raw.get("verdict")
 
     def __repr__(self) -> str:
         return f"Diff({len(self.came)} findings came, {len(self.went)} went)"
@@ -49,17 +55,21 @@ def _as_file(side, batch) -> ModelFile:
 
 
 def diff(a, b, example_inputs=None, *, precision="auto", inputs: Mapping | None = None,
-         assume: tuple[float, float] | None = None, dims: Mapping[str, int] | None = None) -> Diff:
+         assume: tuple[float, float] | None = None, dims: Mapping[str, int] | None = None,
+         noise: PathLike | None = None) -> Diff:
     """What changed from `a` to `b`: `mpopt --diff`.
 
     a, b            models as `check` takes them, reports of `check` or their JSON files, or
                     records of runs
     example_inputs  a batch for both, if they are modules
+    noise           the record of the first training with another seed, which shows what is noise
 
     The other arguments are those of `check`, for models. Raises `mpopt.Error` as `check`
     does."""
     with _as_file(a, example_inputs) as one, _as_file(b, example_inputs) as other:
         words = ["--diff", one.path, other.path]
+        if noise is not None:
+            words += ["--noise", _command.text("noise", noise)]
         options = _command.judging_options(
             one.arrays, precision=_precisions.find(precision), inputs=inputs, assume=assume,
             dims=dims, policy=None, target=None, input_shapes=None, method=None, select=None,

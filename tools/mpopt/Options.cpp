@@ -284,7 +284,9 @@ Error Validator::checkConfirming() {
     options.ledger = text(OPT_ledger);
     options.againstLedger = text(OPT_against_ledger);
     options.against = texts(OPT_against);
-    for (OptionId option : {OPT_ledger, OPT_against_ledger, OPT_against})
+    options.noise = text(OPT_noise);
+    for (OptionId option :
+         {OPT_ledger, OPT_against_ledger, OPT_against, OPT_noise})
       for (const std::string &value : texts(option))
         if (value.empty() || value == "-")
           return fail(getName(option) + ": --diff needs a file");

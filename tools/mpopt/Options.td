@@ -245,6 +245,10 @@ defm against : Valued<"against">, Group<probed>,
 defm against_ledger : Valued<"against-ledger">, Group<probed>,
   Visibility<[InConfirm, InDiff]>, MetaVarName<"FILE">,
   HelpText<"the ledger of that run (default: that of --ledger)">;
+defm noise : Valued<"noise">, Group<probed>,
+  Visibility<[InDiff]>, MetaVarName<"RUN.mprec">,
+  HelpText<"a record of the first training with another seed, which shows what "
+           "is noise">;
 
 //===----------------------------------------------------------------------===//
 // In general

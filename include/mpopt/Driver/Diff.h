@@ -13,6 +13,8 @@
 #include "mpopt/Instrument/Confirm.h"
 #include "mpopt/Report/Report.h"
 
+#include "llvm/Support/JSON.h"
+
 namespace mpopt {
 
 enum class DiffKind { Model, Report, Record };
@@ -81,8 +83,20 @@ struct DiffConstant {
   size_t index;
 };
 
+/// Whether the second of two trainings is as good as the first.
+struct DiffVerdict {
+  /// `Verdict.as_dict` of mpopt.monitor.
+  llvm::json::Object judged;
+  std::string unknown; ///< Why nothing was judged; empty if it was.
+
+  /// True for what people do not accept: type 2.
+  bool isBad() const { return judged.getInteger("type") == 2; }
+};
+
 struct DiffReport {
   DiffSide a, b;
+  /// Only of trainings whose course was recorded.
+  std::optional<DiffVerdict> verdict;
   /// Findings of `b` that `a` has not, and the reverse.
   std::vector<DiffFinding> came, went;
   unsigned stayed = 0;

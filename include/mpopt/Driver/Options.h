@@ -118,6 +118,8 @@ struct Options {
   /// The record files of another run, and its ledger.
   std::vector<std::string> against;
   std::string againstLedger;
+  /// The record of a training that only noise tells from the first one.
+  std::string noise;
 };
 
 } // namespace mpopt

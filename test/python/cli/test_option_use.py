@@ -65,6 +65,7 @@ OPTIONS = {
     "ledger": ("none.json", {"confirm", "diff"}),
     "against": ("none.mprec", {"confirm", "diff"}),
     "against-ledger": ("none.json", {"confirm", "diff"}),
+    "noise": ("none.mprec", {"diff"}),
 }
 # They go with --train.
 TRAINING = {"loss", "loss-value", "train-config", "optimizer", "scaler", "batch", "reduce", "clip",

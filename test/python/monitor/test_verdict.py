@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not in this environment")
 
 import mpopt  # noqa: E402
 import trainings  # noqa: E402
+from tool import run_mpopt  # noqa: E402
 from mpopt.monitor import Monitor, history, judge_run, verdict  # noqa: E402
 from mpopt.monitor.__main__ import main  # noqa: E402
 from mpopt.monitor.history import History  # noqa: E402
@@ -131,6 +132,18 @@ def test_trainings(tmp_path, capsys):
     assert status == 1 and text.startswith("type 2: does not converge")
     status, text = command(paths["fp32"], paths["bf16"], "--format", "json")
     assert status == 0 and json.loads(text)["type"] == 0
+    for name, noise in (("slow", None), ("bf16", None), ("seed", "seed")):
+        judged = judge_run(paths["fp32"], paths[name], noise and paths[noise])
+        changed = mpopt.diff(paths["fp32"], paths[name], noise=noise and paths[noise])
+        assert changed.verdict == judged.as_dict()
+        words = f"type {judged.type}: " if judged.type else "as good: "
+        assert f"{words}{judged.text}" in " ".join(str(changed).split())
+    told = ["--diff", paths["fp32"], paths["slow"]]
+    assert run_mpopt(*told).returncode == 1 and run_mpopt(*told, "--fail-on", "never").returncode == 0
+    done = run_mpopt(*told, "--noise", tmp_path / "none.mprec")
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.count("\n") == 1
+    history.path_of(paths["slow"]).unlink()
+    assert mpopt.diff(paths["fp32"], paths["slow"]).verdict == {"unknown": f"there is no '{history.path_of(paths['slow'])}'"}
     assert command(paths["fp32"], tmp_path / "none.mprec")[0] == 2 and command("--what")[0] == 2
 
 
