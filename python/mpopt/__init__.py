@@ -56,7 +56,7 @@ _torch_hook.install()
 
 def __getattr__(name: str):
     # The monitor needs PyTorch, which a program that only judges files does without.
-    if name in ("lint", "monitor", "view"):
+    if name in ("integrations", "lint", "monitor", "view"):
         import importlib
 
         return importlib.import_module(f"mpopt.{name}")

@@ -27,7 +27,7 @@ def _join(head: str, pairs: Mapping) -> str:
     return ",".join([head, *(f"{key}={value}" for key, value in pairs.items())])
 
 
-def _plain_optimizer(optimizer):
+def plain_optimizer(optimizer):
     """The optimizer behind Accelerate's, Lightning's and DeepSpeed's wrappers."""
     while not hasattr(optimizer, "defaults") or hasattr(optimizer, "accelerator_state"):
         inner = getattr(optimizer, "optimizer", None)
@@ -42,7 +42,7 @@ def optimizer_text(optimizer) -> str:
     group with the most parameters."""
     if isinstance(optimizer, str):
         return optimizer.replace(":", ",")
-    optimizer = _plain_optimizer(optimizer)
+    optimizer = plain_optimizer(optimizer)
     if not hasattr(optimizer, "param_groups"):
         raise TypeError(f"a torch.optim.Optimizer or a text, not {type(optimizer).__name__}")
     group = max(optimizer.param_groups,

@@ -10,7 +10,7 @@ import torch
 from mpopt import _modules, _torch_ops
 from mpopt._command import Error, PathLike
 from mpopt.monitor import assumptions, history, overflows, replay, thresholds as limits
-from mpopt.monitor.alerts import Alert, Log, Sink, StopTraining, check_actions, deliver, make_sink
+from mpopt.monitor.alerts import SEVERITIES, Alert, Log, Sink, StopTraining, check_actions, deliver, make_sink
 from mpopt.monitor.collecting import PERIODS, Collector
 from mpopt.monitor.flushed_rules import FlushedGradients
 from mpopt.monitor.gradient_rules import GradientNorm, NoGradient, NonFinite
@@ -123,6 +123,7 @@ class Monitor:
             assumed=set(self._run.inputs), suspects=self._run.suspects)
         self._windows: list[Window] = []
         self._found: list[Alert] = []
+        self._skipped = 0
         self._last_scale = self._run.first_scale
         self._stop: Alert | None = None
         self._told: set[str] = set()
@@ -193,6 +194,19 @@ class Monitor:
         device."""
         self._drain()
         return list(self._found)
+
+    def summary(self) -> str:
+        """What there is to say at the end, in a few lines: steps, alerts by rule, and the record. Waits as
+        `alerts` does."""
+        worst = {alert.rule: alert for severity in reversed(SEVERITIES) for alert in reversed(self.alerts)
+                 if alert.severity == severity}
+        skipped = f", {self._skipped} of them skipped by the scaler" if self._skipped else ""
+        lines = [f"{self._collector.step} steps{skipped}; "
+                 + (f"{len(self._found)} alerts" if worst else "no alert")]
+        lines += [f"  {alert}" for alert in sorted(worst.values(), key=lambda alert: SEVERITIES.index(alert.severity))]
+        if self.record_path:
+            lines.append(f"  record: {self.record_path} (python -m mpopt.view shows it)")
+        return "\n".join(lines)
 
     @property
     def seconds(self) -> float:
@@ -283,6 +297,7 @@ class Monitor:
                 self._collector.use_kept = functools.partial(self._replay, alert.rule)
 
     def _tell_numbers(self, step: Step) -> None:
+        self._skipped += step.skipped
         given = {"loss": step.loss, "loss_scale": step.scale, "gradient_norm": step.total,
                  "learning_rate": step.learning_rate}
         values = {name: value for name, value in given.items() if value is not None}
