@@ -75,8 +75,8 @@ def test_a_full_disk_ends_the_history_alone(tmp_path, monkeypatch):
 
     begin = history.Writer.__init__
 
-    def broken(self, *arguments):
-        begin(self, *arguments)
+    def broken(self, *arguments, **named):
+        begin(self, *arguments, **named)
         self._file.close()
         self._file = Full()
     monkeypatch.setattr(history.Writer, "__init__", broken)
