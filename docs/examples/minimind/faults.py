@@ -67,6 +67,8 @@ class Fault:
     around: tuple[Edit, ...] = ()
     mend: tuple[Edit, ...] | str = ()
     mended: Training | None = None
+    #: Of the training with the fault beside the mended one (docs/monitor.md).
+    type: int = 2
 
 
 def with_options(name: str, *changes: tuple[str, str]) -> Training:
@@ -165,7 +167,7 @@ FAULTS = (
     Fault("norm", "RMSNorm in FP16, and a massive activation", TRAININGS["fp16"],
           (_NORM,), around=(_MASSIVE,),
           predicted=(Told("check", "MP209", r"attention_norm"),),
-          seen=(Told("confirm", "MP209", r"attention_norm", 0),), steps=12, probed=1),
+          seen=(Told("confirm", "MP209", r"attention_norm", 0),), steps=12, probed=1, type=0),
     Fault("updates", "fine-tuning in BF16 without master weights",
           with_options("bf16", (ADAM, _FINE_TUNING)), (_SLOW,),
           around=(Edit("train_bf16_master.py", "lr=1e-3", "lr=2e-5"),),

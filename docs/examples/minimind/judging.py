@@ -7,7 +7,7 @@ import statistics
 from pathlib import Path
 
 from faults import BY_LINT, Edit, Fault, Told
-from steps import HERE, Steps, Training, copy_sources
+from steps import HERE, TRAININGS, Steps, Training, copy_sources
 
 SEVERITIES = ("error", "warning", "note")
 #: A finding of `--check` or `--confirm` has a status in the latter.
@@ -91,22 +91,36 @@ def plant(edits: tuple[Edit, ...], folder: Path) -> None:
         edit.apply(folder)
 
 
+def describe_verdict(verdict: dict) -> str:
+    """`1: 1.8 % worse`, by the loss."""
+    if "type" not in verdict:
+        return verdict["unknown"]
+    loss = next(each for each in verdict["quantities"] if each["name"] == "loss")
+    worse = f"{100 * loss['worse']:+.1f} %" if verdict["outcome"] not in ("NaN or Inf", "does not converge") else \
+        verdict["outcome"]
+    return f"{verdict['type']}: {worse}"
+
+
+def wrong_type(verdict: dict, expected: int) -> list[str]:
+    return [] if verdict.get("type") == expected else [f"type {describe_verdict(verdict)}, not {expected}"]
+
+
 def judge_fault(fault: Fault, out: Path) -> dict:
     """Plants a fault, mends it, and says which commands named it and whether one still does."""
     folder, data = out / "faults" / fault.name, out / "data"
     sources = copy_sources(folder / "files")
     plant((*fault.around, *fault.planted), sources)
-    steps = Steps(fault.training, sources, folder, data, fault.batch)
-    before = Seen(steps, fault.steps, fault.probed)
+    planted = Steps(fault.training, sources, folder, data, fault.batch)
+    before = Seen(planted, fault.steps, fault.probed)
 
     sources = copy_sources(folder / "mended/files")
     by_lint = fault.mend == BY_LINT
     plant((*fault.around, *(fault.planted if by_lint else fault.mend)), sources)
-    steps = Steps(fault.mended or fault.training, sources, folder / "mended", data,
-                  fault.batch)
+    mended = Steps(fault.mended or fault.training, sources, folder / "mended", data,
+                   fault.batch)
     if by_lint:
-        steps.mend_by_lint()
-    after = Seen(steps, fault.steps, fault.probed)
+        mended.mend_by_lint()
+    after = Seen(mended, fault.steps, fault.probed)
 
     said: dict[str, list[str]] = {"predicted": [], "seen": []}
     missing, first = [], []
@@ -121,7 +135,10 @@ def judge_fault(fault: Fault, out: Path) -> dict:
             first += [] if at is None else [at]
             if after.finds(told, finding["severity"]):
                 missing.append(f"{told.by} still says {told.rule} after the mend")
-    return {"name": fault.name, "title": fault.title, **said,
+    # By what the training is without the fault: some are of other data or weights than FP32's.
+    verdict = planted.judge(mended, fault.steps)
+    missing += wrong_type(verdict, fault.type)
+    return {"name": fault.name, "title": fault.title, **said, "verdict": verdict,
             "step": min(first) if first else None, "missing": missing,
             "losses": [last_loss(before.losses), last_loss(after.losses)]}
 
@@ -164,34 +181,47 @@ def window_of(check: dict) -> str:
     return f"2^{scale['lo']} to 2^{scale['hi']}" if scale["needed"] else "none needed"
 
 
+def judge_by_fp32(steps: Steps, data: Path) -> dict:
+    """The verdict beside FP32; of FP32 itself, that of a third seed."""
+    training, fp32 = steps.training, TRAININGS["fp32"]
+    reference = Steps(fp32, HERE, steps.folder / "fp32", data)
+    reference.record("run", training.steps)
+    if training.name == fp32.name:
+        steps = Steps(fp32, HERE, steps.folder / "seed", data)
+        steps.record("run", training.steps, seed=2)
+    return steps.judge(reference, training.steps)
+
+
 def judge_training(training: Training, out: Path) -> dict:
     """One of the six precisions."""
     steps = Steps(training, HERE, out / training.name, out / "data")
     steps.export()
     lint, check = steps.lint(), steps.check()
     run = steps.train()
+    verdict = judge_by_fp32(steps, out / "data")
     ratios = ratios_of_gradients(check, steps.confirm(1))
     missing = [] if ratios else ["no gradient was recorded"]
     if any(isinstance(loss, str) for loss in run["losses"]):
         missing.append("the loss is not finite")
     elif run["losses"][-1] > run["losses"][0] - 0.3:
         missing.append("the loss does not fall")
+    missing += wrong_type(verdict, training.type)
     return {"name": training.name, "title": training.title,
             "lint": worst_severities(lint), "check": worst_severities(check["findings"]),
             "window": window_of(check), "monitor": worst_severities(run["alerts"]),
             "ratios": [round(statistics.median(ratios), 2), round(ratios[-1], 2)],
             "losses": [show_loss(run["losses"][0]), last_loss(run["losses"])],
             "seconds_per_step": round(run["seconds"] / len(run["losses"]), 3),
-            "missing": missing}
+            "verdict": verdict, "missing": missing}
 
 
 def table_of_trainings(rows: list[dict]) -> list[list[str]]:
     return [[row["title"], row["lint"], row["check"], row["window"], row["monitor"],
-             "{}, at most {}".format(*row["ratios"]), " to ".join(row["losses"]),
+             "{}, at most {}".format(*row["ratios"]), " to ".join(row["losses"]), describe_verdict(row["verdict"]),
              f"{row['seconds_per_step']:.2f} s"] for row in rows]
 
 
 def table_of_faults(rows: list[dict]) -> list[list[str]]:
     return [[row["title"], "<br>".join(row["predicted"]), "<br>".join(row["seen"]),
              "" if row["step"] is None else str(row["step"]),
-             "; ".join(row["missing"]) or "gone", " / ".join(row["losses"])] for row in rows]
+             "; ".join(row["missing"]) or "gone", " / ".join(row["losses"]), describe_verdict(row["verdict"])] for row in rows]

@@ -33,6 +33,8 @@ class Training:
     options: tuple[str, ...]
     cast: str = ""
     steps: int = 100
+    #: Beside FP32 (docs/monitor.md): 0 is as good, 1 is worse by at most 5 %, 2 is not accepted.
+    type: int = 0
 
 
 ADAM = "--optimizer=adamw,lr=1e-3"
@@ -43,7 +45,7 @@ TRAININGS = {training.name: training for training in (
     Training("fp16_autocast", "FP16 autocast, GradScaler", "train_fp16_autocast.py",
              ("--precision=autocast-fp16", CPU, ADAM, "--scaler=dynamic")),
     Training("fp16", "FP16 throughout", "train_fp16.py",
-             ("--precision=as-is", f"{ADAM},eps=1e-4", "--scaler=1024"), cast="half"),
+             ("--precision=as-is", f"{ADAM},eps=1e-4", "--scaler=1024"), cast="half", type=1),
     Training("bf16", "BF16 throughout", "train_bf16.py",
              ("--precision=as-is", ADAM, "--scaler=none"), cast="bfloat16"),
     Training("bf16_master", "BF16, FP32 master weights", "train_bf16_master.py",
@@ -122,13 +124,25 @@ class Steps:
 
     def train(self, steps: int | None = None) -> dict:
         """Losses and alerts of a training that the monitor watches."""
-        for old in self.folder.glob("run*"):
-            old.unlink()
-        self.run(self.sources / self.training.script, f"--steps={steps or self.training.steps}",
-                 f"--batch={self._batch}", f"--data={self._data}",
-                 "--record", self.folder / "run.mprec", "--summary", self.folder / "run.json")
+        self.record("run", steps or self.training.steps)
         self.run("-m", "mpopt.view", self.folder / "run.mprec", "-o", self.folder / "run.html")
         return self._json("run.json")
+
+    def record(self, name: str, steps: int, seed: int = 0) -> None:
+        """NAME.mprec and NAME.json of a training."""
+        for old in self.folder.glob(f"{name}*"):
+            old.unlink()
+        self.run(self.sources / self.training.script, f"--steps={steps}", f"--batch={self._batch}",
+                 f"--data={self._data}", f"--seed={seed}", "--record", self.folder / f"{name}.mprec",
+                 "--summary", self.folder / f"{name}.json")
+
+    def judge(self, reference: "Steps", steps: int) -> dict:
+        """The verdict on the training that `train` left, by the one that the reference left; what is
+        noise, a training of the reference with another seed says."""
+        reference.record("seed", steps, seed=1)
+        self.mpopt("--diff", reference.folder / "run.mprec", self.folder / "run.mprec",
+                   "--noise", reference.folder / "seed.mprec", "--format=json", "-o", self.folder / "verdict.json")
+        return self._json("verdict.json")["verdict"]
 
     def confirm(self, steps: int) -> dict:
         """Predictions, decided by a training of the model with probes."""

@@ -8,7 +8,7 @@ from model import MiniMind
 
 
 def main(options):
-    torch.manual_seed(0)
+    torch.manual_seed(options.seed)
     model = MiniMind()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     with watching.Watch(options, model, optimizer) as watch:

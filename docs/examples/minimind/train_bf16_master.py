@@ -9,7 +9,7 @@ from model import MiniMind
 
 
 def main(options):
-    torch.manual_seed(0)
+    torch.manual_seed(options.seed)
     model = MiniMind()
     model.bfloat16()
     master_weights = [weight.detach().float() for weight in model.parameters()]

@@ -12,7 +12,7 @@ SCALE = 1024.0
 
 
 def main(options):
-    torch.manual_seed(0)
+    torch.manual_seed(options.seed)
     model = MiniMind()
     model.half()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, eps=1e-4)

@@ -27,6 +27,7 @@ def read_options(about: str) -> argparse.Namespace:
                         help="train this model with probes; its record is --record")
     parser.add_argument("--summary", type=Path, metavar="FILE.json",
                         help="write losses, alerts and processor time")
+    parser.add_argument("--seed", type=int, default=0, help="of the weights; default: %(default)s")
     parser.add_argument("--threads", type=int, default=1,
                         help="so small a model is fastest with one; default: %(default)s")
     options = parser.parse_args()
