@@ -33,7 +33,7 @@ from weights import make_weight
 FOLDER = Path(__file__).resolve().parent
 VERDICTS = ("passes", "fails", "unjudged")
 KEYS = {"about", "graph", "loss", "seed", "weights", "inputs", "targets", "rows", "options"}
-MOST_MODELS = 80
+MOST_MODELS = 90
 MOST_BYTES = 2 << 20
 
 

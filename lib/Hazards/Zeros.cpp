@@ -55,7 +55,7 @@ static bool givesZeros(Operation *op, llvm::function_ref<bool(Value)> isZero) {
     std::optional<double> exponent = getSplatConstant(op->getOperand(1));
     return exponent && *exponent > 0 && isZero(op->getOperand(0));
   }
-  bool sums = hasRole(op, Role::Sum | Role::SumOfSquares) &&
+  bool sums = hasRole(op, Role::Sum | Role::MagnitudeSum) &&
               !hasRole(op, Role::Logarithm | Role::ExponentialSum |
                                Role::InnerExponential);
   return (sums ||
