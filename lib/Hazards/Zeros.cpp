@@ -91,6 +91,50 @@ bool mpopt::isZeroForZeros(Value value) {
   return isZero(value);
 }
 
+/// True if no element of the constant is 0, as far as bytes tell.
+static bool holdsNoZero(mp::ConstantOp constant) {
+  constexpr size_t kMost = 1 << 20; // the filters of a layer
+  std::optional<ConstantBytes> bytes = getConstantBytes(constant);
+  Type element = getElementType(constant.getResult());
+  size_t width =
+      element.isIntOrFloat() ? element.getIntOrFloatBitWidth() / 8 : 0;
+  if (!bytes || width == 0 || bytes->data.size() > kMost)
+    return false;
+  auto isNull = [](char byte) { return !byte; };
+  for (ArrayRef<char> left = bytes->data; left.size() >= width;
+       left = left.drop_front(width))
+    if (llvm::all_of(left.take_front(width), isNull))
+      return false;
+  return true;
+}
+
+bool mpopt::isNonZeroForZeros(Value value, unsigned depth) {
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == 0 || op->getNumOperands() == 0)
+    return op && isa<mp::ConstantOp>(op) &&
+           holdsNoZero(cast<mp::ConstantOp>(op));
+  auto inner = [&](unsigned operand) {
+    return isNonZeroForZeros(op->getOperand(operand), depth - 1);
+  };
+  if (isa<mp::CastOp>(op) || isViewLike(op) ||
+      hasRole(op, Role::Square | Role::KeepsZeros | Role::SumOfSquares |
+                      Role::Division))
+    return inner(0);
+  if (hasRole(op, Role::Multiplication) && op->getNumOperands() == 2)
+    return inner(0) && inner(1);
+  if (hasRole(op, Role::Addition) && op->getNumOperands() == 2)
+    return (inner(0) && isZeroForZeros(op->getOperand(1))) ||
+           (inner(1) && isZeroForZeros(op->getOperand(0)));
+  // Terms of one sign do not cancel.
+  Operation *term = hasRole(op, Role::Sum)
+                        ? getMaker(op->getOperand(0), Peel::CastsAndViews)
+                        : nullptr;
+  bool squares = hasRole(term, Role::Square) ||
+                 (hasRole(term, Role::Multiplication) &&
+                  term->getOperand(0) == term->getOperand(1));
+  return squares && inner(0);
+}
+
 /// The largest constant that `op` adds or keeps its other operand above, and
 /// that is 0 as stored: where the estimate ends there, the other operand has
 /// none of its own.

@@ -55,6 +55,37 @@ func.func @main(%x: tensor<4x64xf32> {mp.name = "x"}) -> (tensor<4x64xf32> {mp.n
 // FEW: guards nothing: div by 0 gives Inf or NaN
 // MANY-NOT: error
 
+// The length that is one op has the same zeros; a scale of 1 more keeps filters off them.
+// RUN: not mpopt --check %t/length.mlir --precision fp16 | FileCheck %s --check-prefix LENGTH
+// RUN: mpopt --check %t/demodulated.mlir --precision fp16 | FileCheck %s --check-prefix DEMODULATED
+// LENGTH: error[MP203]
+// LENGTH: guards nothing: div by 0 gives Inf or NaN
+// DEMODULATED-NOT: error
+
+//--- length.mlir
+func.func @main(%x: tensor<4x3x64xf32> {mp.name = "x"}) -> (tensor<4x3x64xf32> {mp.name = "result"}) {
+  %eps = mp.constant dense<1.0e-12> : tensor<f32>
+  %0 = mp.reduce_l2 %x {axes = array<i64: 1>, keep_dims = true} : (tensor<4x3x64xf32>) -> tensor<4x1x64xf32>
+  %1 = mp.clip %0 min %eps : (tensor<4x1x64xf32>, tensor<f32>) -> tensor<4x1x64xf32>
+  %2 = mp.div %x, %1 : (tensor<4x3x64xf32>, tensor<4x1x64xf32>) -> tensor<4x3x64xf32>
+  return %2 : tensor<4x3x64xf32>
+}
+
+//--- demodulated.mlir
+func.func @main(%style: tensor<8xf32> {mp.name = "style"}) -> (tensor<2x8xf32> {mp.name = "result"}) {
+  %eps = mp.constant dense<1.0e-8> : tensor<f32>
+  %one = mp.constant dense<1.0> : tensor<f32>
+  %w = mp.constant dense<[[0.3, -0.1, 0.2, 0.4, -0.5, 0.1, 0.2, 0.3], [0.1, 0.2, -0.3, 0.2, 0.5, 0.6, -0.1, 0.2]]> : tensor<2x8xf32>
+  %0 = mp.add %style, %one : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+  %1 = mp.mul %w, %0 : (tensor<2x8xf32>, tensor<8xf32>) -> tensor<2x8xf32>
+  %2 = mp.mul %1, %1 : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  %3 = mp.reduce_sum %2 {axes = array<i64: 1>, keep_dims = true} : (tensor<2x8xf32>) -> tensor<2x1xf32>
+  %4 = mp.add %3, %eps : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
+  %5 = mp.sqrt %4 : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %6 = mp.div %1, %5 : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+  return %6 : tensor<2x8xf32>
+}
+
 //--- silence.mlir
 func.func @main(%x: tensor<4x64xf32>) -> (tensor<4x16xf32> {mp.name = "result"}) {
   %w = mp.constant dense<0.5> : tensor<64x16xf32>

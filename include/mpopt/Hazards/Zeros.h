@@ -23,6 +23,10 @@ bool isZeroByRounding(mlir::Value value, const RangeAnalysis &ranges);
 /// body is not looked at.
 bool isZeroForZeros(mlir::Value value);
 
+/// True if no element is 0 for a sample of zeros, as far as constants that are
+/// added and multiplied tell: squares of scales that a bias keeps off 0.
+bool isNonZeroForZeros(mlir::Value value, unsigned depth = 16);
+
 /// True if the value is a sum, length or variance of rows of which one is 0
 /// altogether: of padding, of a masked position, or a table's row of zeros.
 bool sumsZeroRow(mlir::Value value, const ShapeFacts &shapes);

@@ -148,6 +148,14 @@ static bool expectsZeroSum(Value sum, const RangeAnalysis &ranges) {
          1;
 }
 
+/// What the constant is added to or is the least of; null for other uses.
+static Value findOther(OpOperand &use) {
+  Operation *op = use.getOwner();
+  bool guards = hasRole(op, Role::Addition | Role::LimitsBelow) &&
+                op->getNumOperands() == 2;
+  return guards ? op->getOperand(1 - use.getOperandNumber()) : Value();
+}
+
 /// True if the constant guards zeros of which the effect tells nothing: numbers
 /// that become 0 where they are stored, or a case that no estimate expects and
 /// that some samples are, the length of a vector, or a number that is 0 for a
@@ -161,11 +169,8 @@ static bool guardsZeros(const Guarded &guarded, FlushedShares &shares,
         return keepsZero(guard.op);
       }))
     return false;
-  OpOperand *use = guarded.use;
-  Operation *op = use->getOwner();
-  bool guards = hasRole(op, Role::Addition | Role::LimitsBelow) &&
-                op->getNumOperands() == 2;
-  Value other = guards ? op->getOperand(1 - use->getOperandNumber()) : Value();
+  Value other = findOther(*guarded.use);
+  bool guards = bool(other);
   if (guards && (losesSome(other, shares) || expectsZeroSum(other, ranges) ||
                  sumsZeroRow(other, ranges.context().shapes())))
     return true;
@@ -178,7 +183,7 @@ static bool guardsZeros(const Guarded &guarded, FlushedShares &shares,
       llvm::any_of(guarded.first().path, isNormalization))
     return false;
   if (isRoot(first) || llvm::any_of(guarded.first().path, isRoot))
-    return !guards || !sumsPositive(other);
+    return !guards || !(sumsPositive(other) || isNonZeroForZeros(other));
   return guards && isZeroForZeros(other);
 }
 
@@ -229,6 +234,9 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
   if (guardsZeros(guarded, getAnalysis<FlushedShares>(),
                   getAnalysis<RangeAnalysis>()))
     finding.unexpected();
+  else if (Value other = findOther(*guarded.use);
+           other && isNonZeroForZeros(other))
+    finding.about(guarded.use->get()); // there is nothing to guard
   addPath(finding, guarded);
   llvm::SetVector<Operation *> kept;
   for (const Guard &guard : guarded.guards)
