@@ -111,6 +111,42 @@ static std::optional<double> shareOfConstantRows(mp::ConstantOp constant,
   return double(full) * double(length) / double(at);
 }
 
+/// True if the op is true where all of its operands are.
+static bool isConjunction(Operation *op) {
+  return isa_and_present<mp::LogicalAndOp, mp::BitwiseAndOp>(op);
+}
+
+/// The share of the rows of a condition that are `held` altogether. Of a
+/// conjunction with what is true everywhere the other operand decides.
+static std::optional<double> shareOfConditionRows(Value condition, bool held,
+                                                  const RangeAnalysis &ranges,
+                                                  unsigned depth = kMostSteps) {
+  MaybeShape shape = getShape(condition);
+  Operation *op = condition.getDefiningOp();
+  if (!shape || shape->empty())
+    return std::nullopt;
+  if (auto constant = dyn_cast_if_present<mp::ConstantOp>(op))
+    if (auto share = shareOfConstantRows(constant, shape->back(), held))
+      return share;
+  for (unsigned index : {0u, 1u}) {
+    if (depth == 0 || !isConjunction(op))
+      break;
+    const AbstractValue &other = ranges.of(op->getOperand(1 - index));
+    MaybeShape own = getShape(op->getOperand(index));
+    if (other.hasLikely() && other.hull().mean >= 1 && own && !own->empty() &&
+        own->back() == shape->back())
+      return shareOfConditionRows(op->getOperand(index), held, ranges,
+                                  depth - 1);
+  }
+  const AbstractValue &x = ranges.of(condition);
+  if (!x.hasLikely())
+    return std::nullopt;
+  return shareOfFullRows(condition, x, [&](const Cell &cell) {
+    double chosen = std::clamp(cell.mean, 0.0, 1.0);
+    return held ? chosen : 1 - chosen;
+  });
+}
+
 /// The same of a choice between scores and a mask, by its condition, which
 /// tells rows apart better than what it chooses from.
 static std::optional<double> shareByCondition(mp::WhereOp op,
@@ -129,16 +165,7 @@ static std::optional<double> shareByCondition(mp::WhereOp op,
   bool masksOthers = isLive(op.getLhs()) && isMask(op.getRhs());
   if (!masksOthers && !(isMask(op.getLhs()) && isLive(op.getRhs())))
     return std::nullopt;
-  if (auto constant = op.getCondition().getDefiningOp<mp::ConstantOp>())
-    if (auto share = shareOfConstantRows(constant, own->back(), !masksOthers))
-      return share;
-  const AbstractValue &condition = ranges.of(op.getCondition());
-  if (!condition.hasLikely())
-    return std::nullopt;
-  return shareOfFullRows(op.getCondition(), condition, [&](const Cell &cell) {
-    double chosen = std::clamp(cell.mean, 0.0, 1.0);
-    return masksOthers ? 1 - chosen : chosen;
-  });
+  return shareOfConditionRows(op.getCondition(), !masksOthers, ranges);
 }
 
 /// The mask that a value is a sum with, or a cast of; null if there is none
