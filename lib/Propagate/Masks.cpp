@@ -22,6 +22,8 @@ using namespace mpopt;
 /// Ops between a mask and its softmax: scale, cast, addition, selection and the
 /// views of each.
 static constexpr unsigned kMostSteps = 8;
+/// Ops of which a mask is made, and of what it is added to.
+static constexpr unsigned kMostOps = 64;
 
 /// The elements that are not masked. Nothing if they are not told apart.
 static std::optional<Cell> findLive(Value value, const RangeAnalysis &ranges,
@@ -230,9 +232,34 @@ static bool hidesRow(Value value, const RangeAnalysis &ranges) {
   MaskRows rows =
       guessRows(1 - shareMasked(x.hull()), shape, double(shape->back()));
   // A mask that is made of an input by complement, scale, views and casts.
-  unsigned budget = 64;
+  unsigned budget = kMostOps;
   return llvm::is_contained(rows.lengths, 1.0) &&
          readsDeclaredMask(mask, budget);
+}
+
+/// True if the value is made of x x^T, x a mask that is declared for an input.
+static bool readsOuterMask(Value value, unsigned &budget) {
+  Operation *op = value.getDefiningOp();
+  if (!op || budget == 0 || hasRole(op, Role::Contraction))
+    return false;
+  --budget;
+  if (op->getNumOperands() == 2 &&
+      (isConjunction(op) || hasRole(op, Role::Multiplication))) {
+    Value lhs = op->getOperand(0), rhs = op->getOperand(1);
+    MaybeShape left = getShape(lhs), right = getShape(rhs);
+    if (left && right && !left->empty() && !right->empty() &&
+        (left->back() == 1) != (right->back() == 1) &&
+        peel(lhs, Peel::CastsAndViews) == peel(rhs, Peel::CastsAndViews))
+      return readsDeclaredMask(lhs, budget);
+  }
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    return readsOuterMask(operand, budget);
+  });
+}
+
+bool mpopt::hidesOwnRow(Value value) {
+  unsigned budget = kMostOps;
+  return readsOuterMask(value, budget);
 }
 
 std::optional<MaskedScores>
@@ -257,7 +284,7 @@ mpopt::findMaskedScores(Value value, const RangeAnalysis &ranges) {
     for (int64_t dim : ArrayRef(*shape).drop_back())
       rows *= double(std::max<int64_t>(dim, 1));
     scores.expectedRows = rows * scores.fullRows;
-    if (hidesRow(value, ranges))
+    if (hidesRow(value, ranges) || hidesOwnRow(value))
       scores.expectedRows = std::max(scores.expectedRows, 1.0);
   }
   return scores;

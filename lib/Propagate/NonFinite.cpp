@@ -142,6 +142,8 @@ bool NonFinite::takesNoPart(Operation *op, unsigned operand) const {
   // A row without another score is NaN.
   if (std::optional<MaskedScores> scores = findMaskedScores(value, ranges))
     return scores->expectedRows < 0.5;
+  if (hidesOwnRow(value))
+    return false;
   // They may have become infinite in a narrower dtype than they are read in.
   double edge = kInfinity;
   for (unsigned origin : originsOf(value))

@@ -32,6 +32,10 @@ struct MaskedScores {
 std::optional<MaskedScores> findMaskedScores(mlir::Value value,
                                              const RangeAnalysis &ranges);
 
+/// True if a mask x x^T of a declared input x takes part in the value: each
+/// position that x masks has a row of its own, in which all are masked.
+bool hidesOwnRow(mlir::Value value);
+
 } // namespace mpopt
 
 #endif // MPOPT_PROPAGATE_MASKS_H

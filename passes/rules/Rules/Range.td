@@ -59,7 +59,8 @@ def ConstantOverflow : RangeRule<"MP202", "constant-overflow"> {
     An infinite constant makes every result that uses it Inf or NaN: Inf - Inf
     and 0 * Inf are NaN. The common case is an attention mask that adds -1e9 or
     -3.4e38: as -Inf it works until a row is fully masked, and then that row of
-    the softmax is NaN.
+    the softmax is NaN. A mask of rows and columns alike has such a row for each
+    position of padding, and NaN times 0 is NaN where the mask is taken again.
   }];
   let example = [{
     ```python

@@ -15,6 +15,7 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Masking.h"
+#include "mpopt/Propagate/Masks.h"
 
 #include <cmath>
 
@@ -73,6 +74,44 @@ static std::string describeConsequence(OpOperand &use, bool number) {
   return "what is computed with " + it + " is Inf or NaN";
 }
 
+/// The op that puts the mask into the scores, and those from there to the
+/// softmax.
+static FixAction keepToSoftmax(Operation *op) {
+  llvm::SetVector<Operation *> kept;
+  kept.insert(op);
+  reachesSoftmax(op->getResult(0),
+                 [&](OpOperand &use) { kept.insert(use.getOwner()); });
+  return FixAction::keepTogether(kept.getArrayRef());
+}
+
+/// -Inf among scores.
+static void describeAdded(FindingBuilder &finding, const std::string &what,
+                          OpOperand &operand, const ConstantUse &use,
+                          const FixAction &limit) {
+  Operation *op = operand.getOwner();
+  if (hidesOwnRow(op->getResult(0))) {
+    // No estimate has padding, as outputs do without it.
+    finding.severity(Severity::Error)
+        .unexpected()
+        .message(what + ": each masked position has a row that is masked as a "
+                        "whole, whose softmax is NaN")
+        .fix("keep-fp32",
+             "compute the mask, its sum with the scores and the softmax in f32",
+             keepToSoftmax(op));
+  } else {
+    finding.severity(Severity::Warning)
+        .message(what + ": as a mask it works until a whole row is masked, "
+                        "which makes that row's softmax NaN");
+  }
+  finding.cause(op, "puts it into the scores")
+      .fix("change-constant",
+           "mask with a value that " + getDtypeName(use.type) +
+               " holds and that leaves room for the scores, such as " +
+               formatNumber(-largestMask(*getFloatFormat(use.type))) +
+               " (finfo.min / 2)",
+           limit);
+}
+
 void ConstantOverflow::judge(const ConstantUse &use) {
   const FloatFormat &format = *getFloatFormat(use.type);
   std::string dtype = getDtypeName(use.type);
@@ -97,18 +136,8 @@ void ConstantOverflow::judge(const ConstantUse &use) {
   auto limit = FixAction::onConstants(FixAction::Kind::LimitConstant,
                                       {use.value().getDefiningOp()},
                                       largestMask(format));
-  if (mask == MaskUse::Added) {
-    finding.severity(Severity::Warning)
-        .message(what + ": as a mask it works until a whole row is masked, "
-                        "which makes that row's softmax NaN")
-        .cause(operand->getOwner(), "puts it into the scores")
-        .fix("change-constant",
-             "mask with a value that " + dtype +
-                 " holds and that leaves room for the scores, such as " +
-                 formatNumber(-largestMask(format)) + " (finfo.min / 2)",
-             limit);
-    return;
-  }
+  if (mask == MaskUse::Added)
+    return describeAdded(finding, what, *operand, use, limit);
   if (mask == MaskUse::Multiplied) {
     finding
         .message(what + ": times a mask's 0 it is NaN, at every position that "
