@@ -42,7 +42,8 @@ def test_share_is_that_of_runs(case, precision, tmp_path):
         differ = decide(x) != decide(stored(x, precision))
         changed, count = changed + differ.sum(), count + differ.size
     assert decision["output"] == "y"
-    assert 1 / 4 < decision["changed"] / (changed / count) < 4
+    # The estimates are at 0.97 to 1.26 of the runs.
+    assert 0.8 < decision["changed"] / (changed / count) < 1.4
 
 
 def test_what_is_exact_does_not_change(tmp_path):
