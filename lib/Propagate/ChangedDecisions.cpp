@@ -402,6 +402,14 @@ std::optional<double> ChangedDecisions::shareChanged(Operation *op,
   return findSource(op, moments) ? std::nullopt : std::optional(0.0);
 }
 
+/// A count changes where any of what it counts does.
+static double shareOfSums(Operation *op, Value result, double share) {
+  if (!hasRole(op, Role::Reduction) || !hasRole(op, Role::Sum | Role::Counting))
+    return share;
+  double terms = countElements(op->getOperand(0)) / countElements(result);
+  return -std::expm1(terms * std::log1p(-std::min(share, 1.0)));
+}
+
 void ChangedDecisions::transfer(Operation *op, OpKind) {
   double kept = 1;
   Value source;
@@ -427,6 +435,8 @@ void ChangedDecisions::transfer(Operation *op, OpKind) {
     }
     if (lacks)
       unknown[result] = lacks;
+    if (!isFloat(result))
+      share = shareOfSums(op, result, share);
     if (isFloat(result))
       choose(op, result, share);
     else if (share > 0)

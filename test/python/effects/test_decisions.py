@@ -46,6 +46,23 @@ def test_share_is_that_of_runs(case, precision, tmp_path):
     assert 0.8 < decision["changed"] / (changed / count) < 1.4
 
 
+def test_count_changes_with_any_of_what_it_counts(tmp_path):
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 20]>
+        g (float[16, 1024] x, float[16, 1] u) => (int64[16, 1] y) <int64 axis = {1}, int64[1] rows = {1}> {
+          p = Softmax <axis = -1> (x)
+          c = CumSum (p, axis)
+          b = Less (c, u)
+          i = Cast <to = 7> (b)
+          y = ReduceSum (i, rows)
+        }"""), path)
+    report = json.loads(run_mpopt("--check", path, "--precision", "bf16", "--input", "x~0,1", "--input", "u=0:1", "--format", "json",
+                                  "--fail-on", "never").stdout)
+    # The distribution rises by 0.001 an element, and has steps of 0.002 and 0.004.
+    assert report["decisions"][0]["changed"] > 0.25
+    assert report["findings"][0]["rule"] == "MP309"
+
+
 def test_what_is_exact_does_not_change(tmp_path):
     path = tmp_path / "m.onnx"
     onnx.save(onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 20]>
