@@ -23,14 +23,19 @@
 #include "mpopt/Hazards/Proved.h"
 #include "mpopt/Hazards/SafeInput.h"
 #include "mpopt/Repair/Repair.h"
+#include "mpopt/Report/RuleTable.h"
 #include "passes/rules/RuleSequence.h"
 #include "passes/transforms/Passes.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Target.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
+
+#include <cmath>
+#include <tuple>
 
 using namespace mlir;
 using namespace mpopt;
@@ -290,9 +295,33 @@ TrainingReport ModuleCheck::describeStep() {
                            ranges(), !options.gradientsFile.empty());
 }
 
+/// The worst first; of those above a note what is wrong before what comes of it
+/// all in an output, and last what only a list says of an op. Otherwise the
+/// larger effect leads.
+static void sortByEffect(std::vector<FindingList::Entry> &entries) {
+  auto weigh = [](const FindingList::Entry &entry) {
+    const Finding &finding = entry.finding;
+    const RuleInfo *rule = findRule(finding.rule);
+    bool saysWhy = rule && !rule->byList, ofOutput = rule && rule->byEffect;
+    // What no estimate expects ends in Inf or NaN where it occurs.
+    double effect = finding.effect     ? finding.effect->error
+                    : entry.unexpected ? kInfinity
+                                       : 0;
+    return std::tuple(finding.severity > Severity::Note, saysWhy && !ofOutput,
+                      int(finding.severity), saysWhy,
+                      std::isnan(effect) ? 0 : effect);
+  };
+  llvm::stable_sort(entries, [&](const FindingList::Entry &lhs,
+                                 const FindingList::Entry &rhs) {
+    return weigh(lhs) > weigh(rhs);
+  });
+}
+
 CheckedModule ModuleCheck::takeResult() {
-  for (FindingList::Entry &entry : entries) {
+  for (FindingList::Entry &entry : entries)
     entry.finding.severity = entry.judged.value_or(entry.finding.severity);
+  sortByEffect(entries);
+  for (FindingList::Entry &entry : entries) {
     result.findings.push_back(std::move(entry.finding));
     result.places.push_back(
         {entry.op->getLoc(), std::move(entry.causeLocations)});

@@ -3,6 +3,8 @@
 
 #include "mpopt/Report/Fold.h"
 
+#include "mpopt/Report/RuleTable.h"
+
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -136,14 +138,16 @@ mpopt::groupFindings(llvm::ArrayRef<Finding> findings) {
       fold.layers = areLayers(fold.members);
     sorted.push_back(std::move(group));
   }
-  // Digits are of no use in outputs that are expected to be Inf or NaN.
+  // Digits are of no use in outputs that are expected to be Inf or NaN. What a
+  // list says of an op does not say what is wrong here.
   auto weight = [](const FindingGroup &group) {
     bool endsInInf = llvm::any_of(group.folded, [](const FoldedFinding &fold) {
       return llvm::any_of(fold.members, [](const Finding *finding) {
         return finding->effect && std::isinf(finding->effect->error);
       });
     });
-    return std::pair(int(group.severity), endsInInf);
+    bool saysWhy = group.severity == Severity::Note || !isByList(group.rule);
+    return std::tuple(int(group.severity), endsInInf, saysWhy);
   };
   llvm::stable_sort(sorted,
                     [&](const FindingGroup &lhs, const FindingGroup &rhs) {

@@ -74,12 +74,6 @@ module {
 
 // PROB:      "kind": "change-op",
 // PROB-NEXT: "safe": true,
-// PROB-NEXT: "text": "take log_softmax of the logits
-// PROB:      "kind": "keep-fp32",
-// PROB-NEXT: "safe": true,
-// PROB-NEXT: "text": "keep
-// PROB:      "kind": "change-op",
-// PROB-NEXT: "safe": true,
 // PROB-NEXT: "text": "take log_sigmoid of the logits
 // PROB:      "kind": "keep-fp32",
 // PROB-NEXT: "safe": false,
@@ -89,6 +83,12 @@ module {
 // PROB-NEXT: "text": "take sigmoid(-x) for 1 - sigmoid(x)
 // PROB:      "kind": "keep-fp32",
 // PROB-NEXT: "safe": false,
+// PROB-NEXT: "text": "keep
+// PROB:      "kind": "change-op",
+// PROB-NEXT: "safe": true,
+// PROB-NEXT: "text": "take log_softmax of the logits
+// PROB:      "kind": "keep-fp32",
+// PROB-NEXT: "safe": true,
 // PROB-NEXT: "text": "keep
 
 //--- difference.mlir
@@ -112,15 +112,16 @@ module {
 // DIFF-NEXT: "safe": true,
 // DIFF-NEXT: "text": "keep
 // DIFF:      "kind": "change-op",
-// DIFF-NEXT: "safe": false,
-// DIFF-NEXT: "text": "compute the variance as the mean of (x - mean(x))^2
+// DIFF-NEXT: "safe": true,
+// DIFF-NEXT: "text": "leave out what is added and taken off again
 // DIFF:      "kind": "keep-fp32",
 // DIFF-NEXT: "safe": true,
 // DIFF-NEXT: "text": "keep
 // DIFF:      "kind": "change-op",
-// DIFF-NEXT: "safe": true,
-// DIFF-NEXT: "text": "leave out what is added and taken off again
+// DIFF-NEXT: "safe": false,
+// DIFF-NEXT: "text": "compute the variance as the mean of (x - mean(x))^2
 
+// CENTRE:      "text": "leave out what is added and taken off again
 // CENTRE:      "kind": "change-op",
 // CENTRE-NEXT: "safe": true,
 // CENTRE-NEXT: "text": "compute the variance as the mean of (x - mean(x))^2
