@@ -19,6 +19,7 @@
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Gradients/SoftmaxRows.h"
 #include "mpopt/Numerics/Likely.h"
+#include "mpopt/Numerics/Normal.h"
 #include "mpopt/Ranges/Spread/SpreadInterface.h"
 
 #include <cmath>
@@ -34,9 +35,12 @@ namespace {
 /// The elements of rows that are not masked.
 struct Rows {
   MaskRows mask;
-  /// What the logits are the sum of, without masks, and its variance.
+  /// What the logits are the sum of, without masks, and the variance of normal
+  /// logits that contend as these do.
   SmallVector<Value, 2> scores;
   double variance = 0;
+  /// Their own.
+  double varies = 0;
 };
 } // namespace
 
@@ -116,6 +120,30 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
 // Softmax and its gradient
 //===----------------------------------------------------------------------===//
 
+/// The variance of normal logits that are as close to each other at the top of
+/// a row as those of `x`, which end at a known number: next to it n phi(z) / s
+/// are within 1, with z deviations s from their mean to there, and m / s of
+/// normal ones at the expected largest, m. Positions that are multiplied by a
+/// slope, and what is capped, are no normal numbers there. The mean of groups.
+static double varianceAtTop(const AbstractValue &x, int64_t axis,
+                            double count) {
+  SmallVector<int64_t> others;
+  for (int64_t other = 0; other < int64_t(x.rank()); ++other)
+    if (other != axis)
+      others.push_back(other);
+  AbstractValue rows = x.keeping(others);
+  double largest = expectedMaximum(count), sum = 0;
+  for (const Cell &cell : rows.cells()) {
+    double deviation = std::sqrt(cell.variance);
+    double reach = (cell.likelyHi - cell.mean) / deviation;
+    double factor = deviation > 0 && reach < largest
+                        ? largest / (count * normalDensity(reach))
+                        : 1;
+    sum += cell.variance * std::min(factor * factor, 1.0);
+  }
+  return sum / double(rows.groups());
+}
+
 /// The rows of a softmax and the variance of their logits; nothing if they are
 /// not known.
 static std::optional<Rows> rowsOf(mp::SoftmaxOp op, SpreadContext &ctx) {
@@ -129,12 +157,18 @@ static std::optional<Rows> rowsOf(mp::SoftmaxOp op, SpreadContext &ctx) {
   Rows rows{{}, {input}, ctx.of(input).hull().variance};
   if (*axis == rank - 1)
     rows = findRows(ctx, input, *count);
-  if (rows.mask.empty())
+  rows.varies = rows.variance;
+  if (rows.mask.empty()) {
     rows.mask = MaskRows::whole(double(*count));
-  // Logits of two modes far apart are masked in a way that is not seen here.
+    rows.variance = std::min(
+        rows.variance, varianceAtTop(ctx.of(input), *axis, double(*count)));
+  }
+  // Logits of two modes far apart, one of them below all scores, are masked in
+  // a way that is not seen here.
   for (Value scores : rows.scores)
     if (Cell hull = ctx.of(scores).hull();
-        !(std::sqrt(hull.variance) < -maskedBelow()) && isBimodal(hull))
+        !(std::sqrt(hull.variance) < -maskedBelow()) &&
+        !(hull.likelyLo > maskedBelow()) && isBimodal(hull))
       return std::nullopt;
   return rows;
 }
@@ -162,7 +196,7 @@ static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
   // the random energy model): the range analysis has those rows. Of masked rows
   // and of rows that few elements share the lengths tell the mean square.
   AbstractValue value = ctx.of(op.getResult());
-  if (live == n && rows->variance <= std::pow(expectedMaximum(n), 2))
+  if (live == n && rows->varies <= std::pow(expectedMaximum(n), 2))
     return ctx.giveSpread(0, spread);
   Cell hull = value.hull();
   double missing = p.square - hull.mean * hull.mean - hull.variance;
