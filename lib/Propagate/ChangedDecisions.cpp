@@ -12,6 +12,7 @@
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -200,6 +201,38 @@ std::optional<double> ChangedDecisions::shareOfExtreme(Value value,
   return std::min(-std::expm1(-changed), 1 - 1 / count);
 }
 
+/// What an op finds the element nearest to 0 of, by its magnitude or square;
+/// null for other ops.
+static Value findNearest(Operation *op) {
+  if (!isa<mp::ArgMinOp>(op))
+    return {};
+  Operation *size = getMaker(op->getOperand(0), Peel::InsertedCasts);
+  return isa_and_present<mp::AbsOp, mp::SquareOp>(size) ? size->getOperand(0)
+                                                        : Value();
+}
+
+/// The same of the element that is nearest to 0: of K normal numbers K p(0) lie
+/// within 1 on either side of it, so that the gap between the best two has the
+/// density 2 K p(0) at 0.
+std::optional<double> ChangedDecisions::shareOfNearest(Value value,
+                                                       int64_t axis) const {
+  MaybeShape shape = getShape(value);
+  std::optional<int64_t> at =
+      shape ? normalizeAxis(axis, shape->size()) : std::nullopt;
+  if (!at || (*shape)[*at] < 0 || !moments.isKnown(value))
+    return std::nullopt;
+  double count = double((*shape)[*at]);
+  Cell hull = ranges.preRounding(value).hull();
+  Candidates candidates =
+      candidatesAlong(value, int64_t(shape->size()) - 1 - *at, moments);
+  if (!(hull.variance > 0))
+    return std::nullopt;
+  double deviation = std::sqrt(hull.variance);
+  double density = 2 * count * normalDensity(hull.mean / deviation) / deviation;
+  double changed = density * meanAhead(kOnOneGrid * candidates.error);
+  return std::min(-std::expm1(-changed), 1 - 1 / count);
+}
+
 /// The share of the signs of lhs - rhs that change. Equal numbers are rounded
 /// alike, and others rarely to the same one.
 std::optional<double> ChangedDecisions::shareOfComparison(Operation *op) const {
@@ -377,6 +410,8 @@ double ChangedDecisions::shareOf(Value value) const {
   if (!op || !decidesBy(op, made) || !moments.isKnown(op->getOperand(0)))
     return share;
   auto chosen = chosenAlong(op, made);
+  if (Value nearest = chosen ? findNearest(op) : Value())
+    return std::max(share, shareOfNearest(nearest, chosen->second).value_or(0));
   return chosen ? std::max(share, shareOfExtreme(op->getOperand(0),
                                                  chosen->second, chosen->first,
                                                  /*inOrder=*/true)
@@ -392,7 +427,10 @@ std::optional<double> ChangedDecisions::shareChanged(Operation *op,
     return getElementType(result).isInteger(1) ? 0 : shareOfWhole(value);
   if (isa<mp::IsNanOp, mp::IsInfOp, mp::IsFiniteOp>(op))
     return 0; // a finite error makes no number NaN or Inf, nor the reverse
-  if (auto chosen = chosenAlong(op, result))
+  auto chosen = chosenAlong(op, result);
+  if (Value nearest = chosen ? findNearest(op) : Value())
+    return shareOfNearest(nearest, chosen->second);
+  if (chosen)
     return moments.isKnown(value)
                ? shareOfExtreme(value, chosen->second, chosen->first)
                : std::nullopt;

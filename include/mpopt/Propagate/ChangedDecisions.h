@@ -55,6 +55,7 @@ private:
   std::optional<double> shareOfExtreme(mlir::Value candidates, int64_t axis,
                                        double chosen,
                                        bool inOrder = false) const;
+  std::optional<double> shareOfNearest(mlir::Value value, int64_t axis) const;
   std::optional<double> shareOfWhole(mlir::Value value) const;
   void choose(mlir::Operation *op, mlir::Value result, double share);
   double squareOfChange(mlir::Operation *op, mlir::Value result) const;

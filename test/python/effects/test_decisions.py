@@ -14,6 +14,7 @@ CASES = {
     "argmax": ("int64[16, 1]", "y = ArgMax <axis = -1> (x)", lambda x: x.argmax(-1)),
     "order": ("int64[16, 64]", "v, y = TopK <axis = -1> (x, all)", lambda x: numpy.argsort(-x, -1, kind="stable")),
     "greater": ("bool[16, 64]", "y = Greater (x, edge)", lambda x: x > 101),
+    "nearest": ("int64[16, 1]", "d = Sub (x, edge) a = Abs (d) y = ArgMin <axis = -1> (a)", lambda x: abs(x - 101).argmin(-1)),
     "whole": ("int64[16, 64]", "y = Cast <to = 7> (x)", lambda x: x.astype(numpy.int64)),
 }
 
@@ -42,7 +43,7 @@ def test_share_is_that_of_runs(case, precision, tmp_path):
         differ = decide(x) != decide(stored(x, precision))
         changed, count = changed + differ.sum(), count + differ.size
     assert decision["output"] == "y"
-    # The estimates are at 0.97 to 1.26 of the runs.
+    # The estimates are 0.97 to 1.34 times the runs.
     assert 0.8 < decision["changed"] / (changed / count) < 1.4
 
 
