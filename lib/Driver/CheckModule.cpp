@@ -27,7 +27,6 @@
 #include "passes/rules/RuleSequence.h"
 #include "passes/transforms/Passes.h"
 
-#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Target.h"
 
 #include "mlir/IR/Builders.h"
@@ -303,10 +302,8 @@ static void sortByEffect(std::vector<FindingList::Entry> &entries) {
     const Finding &finding = entry.finding;
     const RuleInfo *rule = findRule(finding.rule);
     bool saysWhy = rule && !rule->byList, ofOutput = rule && rule->byEffect;
-    // What no estimate expects ends in Inf or NaN where it occurs.
-    double effect = finding.effect     ? finding.effect->error
-                    : entry.unexpected ? kInfinity
-                                       : 0;
+    // What no estimate expects comes behind what happens to all samples.
+    double effect = finding.effect ? finding.effect->error : 0;
     return std::tuple(finding.severity > Severity::Note, saysWhy && !ofOutput,
                       int(finding.severity), saysWhy,
                       std::isnan(effect) ? 0 : effect);

@@ -74,6 +74,12 @@ module {
 
 // PROB:      "kind": "change-op",
 // PROB-NEXT: "safe": true,
+// PROB-NEXT: "text": "take log_softmax of the logits
+// PROB:      "kind": "keep-fp32",
+// PROB-NEXT: "safe": true,
+// PROB-NEXT: "text": "keep
+// PROB:      "kind": "change-op",
+// PROB-NEXT: "safe": true,
 // PROB-NEXT: "text": "take log_sigmoid of the logits
 // PROB:      "kind": "keep-fp32",
 // PROB-NEXT: "safe": false,
@@ -83,12 +89,6 @@ module {
 // PROB-NEXT: "text": "take sigmoid(-x) for 1 - sigmoid(x)
 // PROB:      "kind": "keep-fp32",
 // PROB-NEXT: "safe": false,
-// PROB-NEXT: "text": "keep
-// PROB:      "kind": "change-op",
-// PROB-NEXT: "safe": true,
-// PROB-NEXT: "text": "take log_softmax of the logits
-// PROB:      "kind": "keep-fp32",
-// PROB-NEXT: "safe": true,
 // PROB-NEXT: "text": "keep
 
 //--- difference.mlir
