@@ -339,6 +339,9 @@ static std::optional<double> squaredJump(mp::WhereOp op) {
 
 /// The mean square of the error of an element that is another choice.
 double ChangedDecisions::squareOfChange(Operation *op, Value result) const {
+  // A truth value that is another one is 1 off.
+  if (isa<mp::CastOp>(op) && getElementType(op->getOperand(0)).isInteger(1))
+    return 1;
   if (auto where = dyn_cast<mp::WhereOp>(op))
     if (std::optional<double> square = squaredJump(where))
       return *square;

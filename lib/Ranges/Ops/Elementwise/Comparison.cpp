@@ -8,7 +8,10 @@
 #include "Comparison.h"
 #include "lib/Ranges/Ops/Families.h"
 
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Numerics/Normal.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 
@@ -156,6 +159,66 @@ static void transferLogicalNot(mp::LogicalNotOp, TransferContext &ctx) {
                     [](ArrayRef<Likely> x) { return chance(1 - x[0].mean); }));
 }
 
+namespace {
+/// x between a and a + h, which depend on each other.
+struct Band {
+  Value x, edge, width;
+};
+} // namespace
+
+/// `value` is a limit that `x` is above, or below if `below`; null for other
+/// comparisons and for other numbers.
+static Value findLimit(Operation *op, Value x, bool below) {
+  std::optional<Comparison> comparison = op ? getComparison(op) : std::nullopt;
+  if (!comparison)
+    return {};
+  bool less =
+      *comparison == Comparison::Less || *comparison == Comparison::LessEqual;
+  bool greater = *comparison == Comparison::Greater ||
+                 *comparison == Comparison::GreaterEqual;
+  Value lhs = peel(op->getOperand(0)), rhs = peel(op->getOperand(1));
+  if (lhs == x && (below ? less : greater))
+    return rhs;
+  return rhs == x && (below ? greater : less) ? lhs : Value();
+}
+
+/// Nothing if the conjunction is none of a <= x and x <= a + h.
+static std::optional<Band> findBand(Operation *op) {
+  for (unsigned lower : {0u, 1u}) {
+    Operation *above = getMaker(op->getOperand(lower)),
+              *below = getMaker(op->getOperand(1 - lower));
+    if (!above || !below || above->getNumOperands() != 2)
+      continue;
+    for (Value x : above->getOperands()) {
+      Value edge = findLimit(above, peel(x), /*below=*/false);
+      Value end = edge ? findLimit(below, peel(x), /*below=*/true) : Value();
+      Operation *sum = end ? end.getDefiningOp() : nullptr;
+      if (!hasRole(sum, Role::Addition) || sum->getNumOperands() != 2)
+        continue;
+      for (unsigned index : {0u, 1u})
+        if (peel(sum->getOperand(index)) == edge)
+          return Band{peel(x), edge, sum->getOperand(1 - index)};
+    }
+  }
+  return std::nullopt;
+}
+
+/// The share of x - a, taken as normal, between 0 and the mean of h.
+static std::optional<double> shareOfBand(const Band &band,
+                                         TransferContext &ctx) {
+  const AbstractValue &x = ctx.of(band.x), &edge = ctx.of(band.edge),
+                      &width = ctx.of(band.width);
+  if (!x.hasLikely() || !edge.hasLikely() || !width.hasLikely())
+    return std::nullopt;
+  double variance = x.hull().variance + edge.hull().variance;
+  double mean = x.hull().mean - edge.hull().mean, end = width.hull().mean;
+  if (!(variance > 0))
+    return std::nullopt;
+  double deviation = std::sqrt(variance);
+  return std::max(0.0, normalShareBelow((end - mean) / deviation) -
+                           normalShareBelow(-mean / deviation));
+}
+
 /// and, or, xor of truths.
 static void transferLogical(Operation *op, TransferContext &ctx) {
   if (!areReal(op))
@@ -164,6 +227,8 @@ static void transferLogical(Operation *op, TransferContext &ctx) {
     return range::compare(Comparison::NotEqual, x, FloatRange::point(0));
   };
   bool isAnd = isa<mp::LogicalAndOp>(op), isOr = isa<mp::LogicalOrOp>(op);
+  std::optional<Band> band = isAnd ? findBand(op) : std::nullopt;
+  std::optional<double> share = band ? shareOfBand(*band, ctx) : std::nullopt;
   ctx.result(0, mapGroups(
                     ctx, operandsOf(ctx),
                     [&](ArrayRef<FloatRange> x) {
@@ -184,6 +249,8 @@ static void transferLogical(Operation *op, TransferContext &ctx) {
                     },
                     [&](ArrayRef<Likely> x) {
                       double p = x[0].mean, q = x[1].mean;
+                      if (share)
+                        return chance(*share);
                       return chance(isAnd  ? p * q
                                     : isOr ? p + q - p * q
                                            : p + q - 2 * p * q);
