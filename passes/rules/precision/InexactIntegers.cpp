@@ -14,6 +14,7 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Propagate/OpKind.h"
+#include "mpopt/Propagate/StorageErrors.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include <cmath>
@@ -36,7 +37,8 @@ struct InexactIntegers
 /// True if integers become floats in this op, rather than being passed on.
 static bool makesIntegers(Operation *op) {
   if (isa<mp::CastOp>(op))
-    return isa<IntegerType>(getElementType(op->getOperand(0)));
+    return isa<IntegerType>(getElementType(op->getOperand(0))) ||
+           isConstant(op->getOperand(0));
   return hasRole(op, Role::Counting);
 }
 
@@ -78,7 +80,7 @@ void InexactIntegers::judge(Operation *op, const RangeAnalysis &ranges) {
   Value value = op->getResult(0);
   Type type = getElementType(value);
   const FloatFormat *format = getFloatFormat(type);
-  if (!format || !isLowPrecision(type) || isConstant(value))
+  if (!format || !isLowPrecision(type))
     return;
   double exact = std::ldexp(1.0, int(format->digits));
   double bound = ranges.magnitudes(value).bound;
@@ -90,22 +92,29 @@ void InexactIntegers::judge(Operation *op, const RangeAnalysis &ranges) {
   bool likely = expected && *expected > exact;
   if (expected && *expected >= format->overflowFrom)
     return;
-  FindingBuilder finding = report(op, value);
-  finding.certainty(likely ? Certainty::Likely : Certainty::Possible)
-      .message("integers up to " + formatNumber(likely ? *expected : bound) +
-               (likely ? " are expected in " : " may be held in ") +
-               format->name + ", which holds all of them up to " +
-               formatNumber(exact) + " only");
   // The effect of a wrong choice does not shrink with the distance of the
   // integers.
   SmallVector<Operation *, 4> path;
   findChoice(value, exact, path);
+  // What rounding constants does otherwise is known.
+  bool fixed = isConstant(value);
+  if (fixed && (path.empty() || !StorageErrors(ranges).errorOf(value, 0, {})))
+    return;
+  FindingBuilder finding = report(fixed ? path.front() : op, value);
+  finding.certainty(likely ? Certainty::Likely : Certainty::Possible)
+      .message("integers up to " + formatNumber(likely ? *expected : bound) +
+               (fixed    ? " of the constant are compared in "
+                : likely ? " are expected in "
+                         : " may be held in ") +
+               format->name + ", which holds all of them up to " +
+               formatNumber(exact) + " only");
   addRange(finding, value, ranges);
   if (path.empty())
     return fixByKeeping(finding, type, "positions and counts");
   finding.cause(path.front(), "chooses by them, and neighbours are equal");
   finding.unexpected();
-  path.push_back(op);
+  if (!fixed)
+    path.push_back(op);
   finding.fix("keep-fp32", "keep the integers and the choice in f32",
               FixAction::keepTogether(path));
 }

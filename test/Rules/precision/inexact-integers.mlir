@@ -38,3 +38,20 @@ func.func @choices(%i: tensor<2x8xi64> {mp.assume = {lo = 0.0 : f64, hi = 49407.
   %6 = mp.equal %5, %pad : (tensor<2x8xf16>, tensor<f16>) -> tensor<2x8xi1>
   return
 }
+
+// -----
+
+// A grid that is a constant, to which a number is compared: 2049 is stored as 2048. Where nothing is chosen by it, or all
+// of it is held, it is a constant as any other.
+func.func @constant_grid(%x: tensor<4xf16>) -> (tensor<4xi1>, tensor<4xi1>, tensor<4xf16>) {
+  %grid = mp.constant dense<[2046.0, 2047.0, 2048.0, 2049.0]> : tensor<4xf32>
+  %held = mp.constant dense<[2046.0, 2047.0, 2048.0, 2050.0]> : tensor<4xf32>
+  %0 = mp.cast %grid {origin = #mp.cast_origin<storage>} : (tensor<4xf32>) -> tensor<4xf16>
+  %1 = mp.cast %held {origin = #mp.cast_origin<storage>} : (tensor<4xf32>) -> tensor<4xf16>
+  // expected-warning @below {{integers up to 2049 of the constant are compared in f16, which holds all of them up to 2048 only [MP303 likely]}}
+  // expected-note @below {{chooses by them, and neighbours are equal}}
+  %2 = mp.less %0, %x : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xi1>
+  %3 = mp.less %1, %x : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xi1>
+  %4 = mp.add %0, %x : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  return %2, %3, %4 : tensor<4xi1>, tensor<4xi1>, tensor<4xf16>
+}
