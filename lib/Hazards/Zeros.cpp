@@ -110,9 +110,10 @@ static bool holdsNoZero(mp::ConstantOp constant) {
 
 bool mpopt::isNonZeroForZeros(Value value, unsigned depth) {
   Operation *op = value.getDefiningOp();
+  if (auto constant = dyn_cast_if_present<mp::ConstantOp>(op))
+    return holdsNoZero(constant);
   if (!op || depth == 0 || op->getNumOperands() == 0)
-    return op && isa<mp::ConstantOp>(op) &&
-           holdsNoZero(cast<mp::ConstantOp>(op));
+    return false;
   auto inner = [&](unsigned operand) {
     return isNonZeroForZeros(op->getOperand(operand), depth - 1);
   };
