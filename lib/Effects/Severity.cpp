@@ -4,7 +4,9 @@
 #include "mpopt/Effects/Severity.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/ConstantText.h"
 #include "mpopt/Hazards/RangeSupport.h"
@@ -149,6 +151,13 @@ static double withTwoDigits(double number) {
   return std::round(number / unit) * unit;
 }
 
+/// True for truth values as numbers, which no rounding changes.
+static bool holdsTruths(Value value) {
+  Operation *op = getMaker(value, Peel::InsertedCasts);
+  return isa_and_present<mp::CastOp>(op) &&
+         getElementType(op->getOperand(0)).isInteger(1);
+}
+
 void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
                                const RangeAnalysis &ranges,
                                const RuleInfo &rule,
@@ -183,9 +192,12 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
           " its largest value, by all roundings together");
       for (auto [value, share] : findCauses(output))
         if (share >= kLeastShare)
-          finding.cause(value, "rounding it causes " +
-                                   formatNumber(std::round(share * 100)) +
-                                   " % of the squared error");
+          finding.cause(value,
+                        std::string(holdsTruths(value)
+                                        ? "truth values that change cause "
+                                        : "rounding it causes ") +
+                            formatNumber(std::round(share * 100)) +
+                            " % of the squared error");
     }
     addRange(finding, output.value, ranges);
   }
