@@ -81,6 +81,11 @@ describePlan(ModuleOp module, const CastPlan &plan,
     OpRef name = getOpRef(op);
     KeptOpRef &entry = byName[{name.scope, name.name}];
     entry.op = std::move(name);
+    for (Value result : op->getResults())
+      if (std::string tensor = getTensorPath(result);
+          !tensor.empty() && isa<FloatType>(getElementType(result)) &&
+          !llvm::is_contained(entry.outputs, tensor))
+        entry.outputs.push_back(std::move(tensor));
     for (size_t reason : kept->second.reasons)
       if (const std::string &print = entries[reason].finding.fingerprint;
           !llvm::is_contained(entry.why, print))

@@ -6,14 +6,27 @@
 #include "mpopt/Report/JsonSupport.h"
 #include "mpopt/Support/Printable.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mpopt;
 using llvm::StringRef;
 using llvm::json::OStream;
 
-static void writeOps(llvm::raw_ostream &os, llvm::ArrayRef<KeptOpRef> ops) {
-  OStream json(os, /*IndentSize=*/2);
+namespace {
+/// What a form of the list finds an op by.
+enum class FoundBy { Node, Tensors };
+
+/// A form of the list: what reads it, by the ending of the file's name.
+struct Form {
+  StringRef ending;
+  FoundBy by;
+  /// The ops have what they are found by.
+  void (*write)(OStream &json, llvm::ArrayRef<KeptOpRef> ops);
+};
+} // namespace
+
+static void writeOwn(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
   json.object([&] {
     json.attribute("schema", "mpopt-keep/1");
     json.attributeArray("ops", [&] {
@@ -28,55 +41,141 @@ static void writeOps(llvm::raw_ostream &os, llvm::ArrayRef<KeptOpRef> ops) {
         });
     });
   });
-  json.flush();
 }
 
-// A regular expression that matches the name and nothing else; Python's
-// re.match anchors it in front. One line: what would end it is written as
-// printable() does, which is an escape of regular expressions, too.
-static void writePattern(llvm::raw_ostream &os, StringRef name) {
+/// A regular expression that matches the name. One line: what would end it is
+/// written as printable() does, which is an escape of regular expressions, too.
+static std::string toPattern(StringRef name) {
   constexpr StringRef special = "\\^$.|?*+()[]{}";
+  std::string pattern;
   while (!name.empty()) {
     size_t length = std::min(name.find_first_of(special), name.size());
-    os << printable(name.take_front(length));
+    pattern += printable(name.take_front(length));
     name = name.drop_front(length);
     if (name.empty())
       break;
-    os << '\\' << name.front();
+    pattern += '\\';
+    pattern += name.front();
     name = name.drop_front();
   }
-  os << "$\n";
+  return pattern;
 }
 
-unsigned mpopt::writeKeepList(llvm::raw_ostream &os, StringRef file,
-                              llvm::ArrayRef<KeptOpRef> ops) {
-  bool patterns = file.ends_with(".autocast.txt");
-  bool arguments = file.ends_with(".ort.json") || file.ends_with(".occ.json");
-  if (!patterns && !arguments) {
-    writeOps(os, ops);
-    os << '\n';
-    return 0;
-  }
-  unsigned leftOut = 0;
-  llvm::SetVector<StringRef> names;
-  for (const KeptOpRef &kept : ops)
-    if (kept.unnamed)
-      ++leftOut;
-    else
-      names.insert(kept.op.name);
-  if (patterns) {
-    for (StringRef name : names)
-      writePattern(os, name);
-    return leftOut;
-  }
-  OStream json(os, /*IndentSize=*/2);
+static void writeNames(OStream &json, StringRef key,
+                       const llvm::SetVector<StringRef> &names) {
   json.object([&] {
-    json.attributeArray("node_block_list", [&] {
+    json.attributeArray(key, [&] {
       for (StringRef name : names)
         json.value(jsonText(name));
     });
   });
+}
+
+static llvm::SetVector<StringRef> getNodes(llvm::ArrayRef<KeptOpRef> ops) {
+  llvm::SetVector<StringRef> names;
+  for (const KeptOpRef &kept : ops)
+    names.insert(kept.op.name);
+  return names;
+}
+
+static llvm::SetVector<StringRef> getTensors(llvm::ArrayRef<KeptOpRef> ops) {
+  llvm::SetVector<StringRef> names;
+  for (const KeptOpRef &kept : ops)
+    names.insert_range(kept.outputs);
+  return names;
+}
+
+static void writeBlockList(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
+  writeNames(json, "node_block_list", getNodes(ops));
+}
+
+static void writeForCoreML(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
+  writeNames(json, "ops", getNodes(ops));
+}
+
+static void writeForOpenVINO(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
+  writeNames(json, "tensors", getTensors(ops));
+}
+
+/// Names of types are those of the module `tensorrt`. Outputs of integers have
+/// one type only, and are left out.
+static void writeForTensorRT(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
+  llvm::MapVector<StringRef, llvm::SetVector<StringRef>> layers;
+  for (const KeptOpRef &kept : ops)
+    layers[kept.op.name].insert_range(kept.outputs);
+  json.object([&] {
+    json.attributeObject("layers", [&] {
+      for (auto &[name, outputs] : layers)
+        json.attributeObject(jsonText(name), [&] {
+          json.attribute("precision", "float32");
+          json.attributeObject("outputs", [&] {
+            for (StringRef output : outputs)
+              json.attribute(jsonText(output), "float32");
+          });
+        });
+    });
+  });
+}
+
+/// A recipe: weights in FP16, but for those of the ops. A later entry wins, and
+/// the scope of an op is its outputs' names with a semicolon after each.
+static void writeForLiteRT(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
+  auto entry = [&](const std::string &scope, StringRef algorithm,
+                   llvm::function_ref<void()> more) {
+    json.object([&] {
+      json.attribute("regex", jsonText(scope));
+      json.attribute("operation", "*");
+      json.attribute("algorithm_key", algorithm);
+      more();
+    });
+  };
+  json.array([&] {
+    entry(".*", "float_casting", [&] {
+      json.attributeObject("op_config", [&] {
+        json.attributeObject("weight_tensor_config", [&] {
+          json.attribute("num_bits", 16);
+          json.attribute("dtype", "FLOAT");
+        });
+        json.attribute("compute_precision", "FLOAT");
+        json.attribute("explicit_dequantize", true);
+      });
+    });
+    for (StringRef tensor : getTensors(ops))
+      entry("(^|;)" + toPattern(tensor) + ";", "no_quantize", [] {});
+  });
+}
+
+/// Of files with another ending mpopt's own form is written.
+static constexpr Form kForms[] = {
+    {".autocast.txt", FoundBy::Node, nullptr}, // no JSON
+    {".ort.json", FoundBy::Node, writeBlockList},
+    {".occ.json", FoundBy::Node, writeBlockList},
+    {".trt.json", FoundBy::Node, writeForTensorRT},
+    {".openvino.json", FoundBy::Tensors, writeForOpenVINO},
+    {".coreml.json", FoundBy::Node, writeForCoreML},
+    {".litert.json", FoundBy::Tensors, writeForLiteRT},
+};
+
+unsigned mpopt::writeKeepList(llvm::raw_ostream &os, StringRef file,
+                              llvm::ArrayRef<KeptOpRef> ops) {
+  const Form *form = llvm::find_if(kForms, [&](const Form &candidate) {
+    return file.ends_with(candidate.ending);
+  });
+  bool isOwn = form == std::end(kForms);
+  std::vector<KeptOpRef> found;
+  llvm::copy_if(ops, std::back_inserter(found), [&](const KeptOpRef &kept) {
+    return isOwn || (form->by == FoundBy::Node ? !kept.unnamed
+                                               : !kept.outputs.empty());
+  });
+  if (!isOwn && !form->write) {
+    // Python's re.match anchors a pattern in front.
+    for (StringRef name : getNodes(found))
+      os << toPattern(name) << "$\n";
+    return ops.size() - found.size();
+  }
+  OStream json(os, /*IndentSize=*/2);
+  (isOwn ? writeOwn : form->write)(json, found);
   json.flush();
   os << '\n';
-  return leftOut;
+  return ops.size() - found.size();
 }

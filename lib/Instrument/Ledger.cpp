@@ -111,6 +111,10 @@ static void writeKept(OStream &json, const KeptOpRef &kept) {
   json.attribute("scope", jsonText(kept.op.scope));
   if (kept.unnamed)
     json.attribute("unnamed", true);
+  json.attributeArray("outputs", [&] {
+    for (const std::string &output : kept.outputs)
+      json.value(jsonText(output));
+  });
   json.attributeArray("why", [&] {
     for (const std::string &print : kept.why)
       json.value(print);

@@ -111,6 +111,7 @@ llvm::Expected<Ledger> mpopt::readLedger(StringRef text) {
     readOp(inner, kept.op);
     inner.flag("unnamed", kept.unnamed);
     inner.texts("why", kept.why);
+    inner.texts("outputs", kept.outputs);
   });
   json.child(
       "report", [&](JsonReader inner) { readReport(inner, ledger.report); },

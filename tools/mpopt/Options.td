@@ -174,7 +174,8 @@ defm keep_fp32 : Valued<"keep-fp32">, Group<written>,
   MetaVarName<"FILE">,
   HelpText<"the ops to keep in FP32, as JSON, or for converters: "
            "*.autocast.txt (ModelOpt), *.ort.json (ONNX Runtime), *.occ.json "
-           "(onnxconverter-common)">;
+           "(onnxconverter-common), *.trt.json (TensorRT), *.openvino.json, "
+           "*.coreml.json, *.litert.json">;
 
 //===----------------------------------------------------------------------===//
 // Training

@@ -17,9 +17,13 @@ namespace mpopt {
 ///   *.ort.json      keyword arguments of onnxruntime.transformers.float16's
 ///                   convert_float_to_float16
 ///   *.occ.json      the same of onnxconverter_common.float16's
+///   *.trt.json      layers of TensorRT and their outputs, with types
+///   *.openvino.json the tensors whose ops OpenVINO is to mark
+///   *.coreml.json   the ops for coremltools' `op_selector`
+///   *.litert.json   a recipe of AI Edge Quantizer
 ///   others          `mpopt-keep/1`
-/// Converters find nodes by their names: ops without one are left out. Returns
-/// their number.
+/// docs/keep.md has the lines that read them. Converters find ops by the names
+/// of nodes, or of tensors: ops without one are left out. Returns their number.
 unsigned writeKeepList(llvm::raw_ostream &os, llvm::StringRef file,
                        llvm::ArrayRef<KeptOpRef> ops);
 

@@ -16,6 +16,8 @@ struct KeptOpRef {
   /// True if the importer made up the name: converters cannot find the op by
   /// it.
   bool unnamed = false;
+  /// The model's names of its float results.
+  std::vector<std::string> outputs = {};
 };
 
 } // namespace mpopt
