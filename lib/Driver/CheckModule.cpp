@@ -227,6 +227,12 @@ void ModuleCheck::findKeepList() {
   if (options.keepFile.empty() || !effects)
     return;
   RuleSequence rules(all);
+  const RuleInfo *decided = findSelected(kChangedDecisions);
+  bool decides = llvm::any_of(entries, [&](const FindingList::Entry &entry) {
+    return decided && entry.finding.rule == decided->id;
+  });
+  if (decides)
+    effects.emplace(module, analyses, entries, decides);
   auto judge = [&](ModuleOp judged, const ChangedModule *change) {
     ModuleAnalysisManager own(judged, /*passInstrumentor=*/nullptr);
     AnalysisManager known = own;
@@ -238,14 +244,14 @@ void ModuleCheck::findKeepList() {
       return !change->changed.contains(entry.op) &&
              !llvm::is_contained(selected, findRule(entry.finding.rule));
     });
-    OutputEffects its(judged, known, found);
+    OutputEffects its(judged, known, found, decides);
     mpopt::judgeByEffect(judged, its, found);
     return Verdict{std::move(found), std::move(its)};
   };
   Verdict verdict{std::move(entries), std::move(effects)};
   KeepList list = mpopt::findKeepList(
       module, verdict,
-      {ranges(), options.minCertainty, findSelected(kOutputError) != nullptr},
+      {ranges(), options.minCertainty, findSelected(kOutputError) || decides},
       judge);
   entries = std::move(verdict.entries);
   effects = std::move(verdict.effects);

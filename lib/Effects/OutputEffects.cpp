@@ -7,6 +7,7 @@
 #include "NonFiniteOrigins.h"
 #include "OutputErrors.h"
 
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
@@ -50,8 +51,11 @@ void OutputEffects::findOutputs(ModuleOp module) {
   for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
     auto given = function.getResultAttrOfType<StringAttr>(index, "mp.name");
     std::string name = given ? given.str() : getTensorName(value);
-    if (isa<IntegerType>(getElementType(value)))
-      decisions.push_back({value, name, std::nullopt, {}});
+    if (isa<IntegerType>(getElementType(value))) {
+      OutputDecision &decision = decisions.emplace_back();
+      decision.value = value;
+      decision.name = name;
+    }
     if (!isa<FloatType>(getElementType(value)))
       continue;
     OutputEffect &output = outputs.emplace_back();
@@ -68,13 +72,50 @@ void OutputEffects::setShares(const ChangedDecisions &changed) {
     if (!output.unknown)
       output.share = changed.shareOf(output.value);
   }
-  llvm::erase_if(decisions, [](const OutputDecision &output) {
-    return !output.unknown && *output.share == 0;
-  });
+}
+
+/// The floats by whose order or size the elements of `value` are decided.
+static SmallVector<Value, 2> findDeciding(Value value) {
+  SmallVector<Value, 2> deciding;
+  SmallVector<Value> work = {value};
+  llvm::DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    if (!op || !seen.insert(next).second || getOpKind(op) == OpKind::Source)
+      continue;
+    for (Value operand : op->getOperands())
+      if (!isa<FloatType>(getElementType(operand)))
+        work.push_back(operand);
+      else if (!isConstant(operand) && !llvm::is_contained(deciding, operand))
+        deciding.push_back(operand);
+  }
+  return deciding;
+}
+
+void OutputEffects::attribute(ArrayRef<OutputEffect> deciders) {
+  for (OutputDecision &decision : decisions) {
+    SmallVector<Value, 2> deciding = findDeciding(decision.value);
+    for (const OutputEffect &decider : deciders) {
+      double all = 0;
+      for (auto [value, square] : decider.squares)
+        all += square;
+      if (all == 0 || !llvm::is_contained(deciding, decider.value))
+        continue;
+      CausedError::Sum &sum = decision.sums.emplace_back();
+      for (auto [value, square] : decider.squares) {
+        double &known = decision.squares[value];
+        known = std::max(known, square / all * decision.share.value_or(0) *
+                                    decision.share.value_or(0));
+        sum.values.push_back(value);
+      }
+    }
+  }
 }
 
 OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
-                             ArrayRef<FindingList::Entry> findings) {
+                             ArrayRef<FindingList::Entry> findings,
+                             bool attributeDecisions) {
   if (!storesNarrowly(module))
     return;
   findOutputs(module);
@@ -82,7 +123,13 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     return;
   const auto &ranges = analyses.getAnalysis<RangeAnalysis>();
   Block &body = *findReturn(module)->getBlock();
-  if (outputs.empty()) {
+  // What decides is looked at as an output is.
+  std::vector<OutputEffect> judged = outputs;
+  if (attributeDecisions)
+    for (const OutputDecision &decision : decisions)
+      for (Value value : findDeciding(decision.value))
+        judged.emplace_back().value = value;
+  if (judged.empty()) {
     ErrorMoments moments(ranges);
     moments.run(body);
     ChangedDecisions changed(ranges, moments);
@@ -95,12 +142,17 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
   nonFinite.run(body);
   addReached(nonFinite);
   if (sizesMatter(module, ranges.context().shapes()) &&
-      assumeSizes(module, ranges, findings))
+      assumeSizes(module, ranges, findings, attributeDecisions))
     return;
-  OutputErrors errors(module, ranges, nonFinite, outputs);
-  errors.judge(outputs);
+  for (auto [output, effect] : llvm::zip(outputs, judged))
+    effect.nonFinite = output.nonFinite;
+  OutputErrors errors(module, ranges, nonFinite, judged);
+  errors.judge(judged);
   setShares(errors.getDecisions());
-  assumeSizes(module, ranges, findings);
+  attribute(ArrayRef(judged).drop_front(outputs.size()));
+  judged.resize(outputs.size());
+  outputs = std::move(judged);
+  assumeSizes(module, ranges, findings, attributeDecisions);
   for (const OutputEffect &output : outputs)
     for (const auto &[value, square] : output.squares)
       rounded.insert(value);
@@ -116,8 +168,19 @@ void OutputEffects::addReached(const NonFinite &nonFinite) {
     }
 }
 
+static void translate(CausedError &error, function_ref<Value(Value)> back) {
+  llvm::MapVector<Value, double> squares;
+  for (auto [value, square] : error.squares)
+    squares[back(value)] = square;
+  error.squares = std::move(squares);
+  for (CausedError::Sum &sum : error.sums)
+    for (Value &value : sum.values)
+      value = back(value);
+}
+
 bool OutputEffects::assumeSizes(ModuleOp module, const RangeAnalysis &ranges,
-                                ArrayRef<FindingList::Entry> findings) {
+                                ArrayRef<FindingList::Entry> findings,
+                                bool attributeDecisions) {
   auto isUnknown = [](const OutputEffect &output) {
     return !output.error && !output.nonFinite;
   };
@@ -137,13 +200,14 @@ bool OutputEffects::assumeSizes(ModuleOp module, const RangeAnalysis &ranges,
   ModuleAnalysisManager manager(*sized->module, /*passInstrumentor=*/nullptr);
   AnalysisManager analyses = manager;
   reuseRanges(analyses, ranges, sized->change, Recompute::All);
-  OutputEffects its(*sized->module, analyses, moved);
+  OutputEffects its(*sized->module, analyses, moved, attributeDecisions);
   auto back = [&](Value value) {
     return sized->change.originals.lookup(value);
   };
   for (OutputDecision &decision : its.decisions) {
     decision.value = back(decision.value);
     decision.unknown = back(decision.unknown);
+    translate(decision, back);
   }
   decisions = std::move(its.decisions);
   for (auto [output, known] : llvm::zip_equal(outputs, its.outputs)) {
@@ -152,13 +216,7 @@ bool OutputEffects::assumeSizes(ModuleOp module, const RangeAnalysis &ranges,
     known.value = output.value;
     known.nonFinite = false;
     known.sizes = sized->sizes;
-    llvm::MapVector<Value, double> squares;
-    for (auto [value, square] : known.squares)
-      squares[back(value)] = square;
-    known.squares = std::move(squares);
-    for (OutputEffect::Sum &sum : known.sums)
-      for (Value &value : sum.values)
-        value = back(value);
+    translate(known, back);
     output = std::move(known);
   }
   return llvm::none_of(outputs, isUnknown);

@@ -243,7 +243,8 @@ std::vector<DecisionReport>
 mpopt::describeDecisions(ModuleOp module, const OutputEffects &effects) {
   std::vector<DecisionReport> reports;
   for (const OutputDecision &output : effects.decisions)
-    reports.push_back(
+    if (output.unknown || output.share != 0.0)
+      reports.push_back(
         {output.name, nameElements(output.value).str(),
          output.share.value_or(NAN),
          output.unknown ? getTensorName(output.unknown) : std::string(),

@@ -44,8 +44,23 @@ struct Unknown {
   mlir::Operation *op = nullptr;
 };
 
+/// The parts of an error that the storage of each tensor causes.
+struct CausedError {
+  /// The square of each part; they add up to at least the square of the error,
+  /// but where few rows of a softmax move.
+  llvm::MapVector<mlir::Value, double> squares;
+
+  /// A sum over some of `squares`, none named: over all. The square of the
+  /// error is at most the largest of these sums, each times its factor.
+  struct Sum {
+    std::vector<mlir::Value> values;
+    double factor = 1;
+  };
+  std::vector<Sum> sums;
+};
+
 /// One output.
-struct OutputEffect {
+struct OutputEffect : CausedError {
   /// The value that the main function returns, and its name.
   mlir::Value value;
   std::string name;
@@ -58,42 +73,35 @@ struct OutputEffect {
   double limit = kInfinity;
   /// It is expected to become Inf or NaN.
   bool nonFinite = false;
-  /// The square of the part of `error` that each tensor's own storage causes;
-  /// they add up to at least its square, but where few rows of a softmax move.
-  llvm::MapVector<mlir::Value, double> squares;
-
-  /// A sum over some of `squares`, none named: over all. The square of `error`
-  /// is at most the largest of these sums, each times its factor.
-  struct Sum {
-    std::vector<mlir::Value> values;
-    double factor = 1;
-  };
-  std::vector<Sum> sums;
   /// The sizes of open dims with which all that is so, if it depends on them.
   std::vector<AssumedSize> sizes;
 };
 
-/// What rounding does to an output of integers or truth values.
-struct OutputDecision {
+/// What rounding does to an output of integers or truth values. Its parts are
+/// those of `share`, which grows as the errors of what decides.
+struct OutputDecision : CausedError {
   mlir::Value value;
-  std::string name;
+  std::string name = {};
   /// The share of its elements that change; nothing where that is not known.
-  std::optional<double> share;
+  std::optional<double> share = {};
   /// The tensor by whose errors they change that are not known; may be null.
-  mlir::Value unknown;
+  mlir::Value unknown = {};
 };
 
 class OutputEffects {
 public:
-  /// `findings` say where ops make Inf and NaN of finite numbers.
+  /// `findings` say where ops make Inf and NaN of finite numbers. Parts of
+  /// decisions take the gradients of what decides, and are found on demand.
   OutputEffects(mlir::ModuleOp module, mlir::AnalysisManager analyses,
-                llvm::ArrayRef<FindingList::Entry> findings);
+                llvm::ArrayRef<FindingList::Entry> findings,
+                bool attributeDecisions = false);
 
   /// The float outputs, in the model's order. Empty if nothing is stored in
   /// narrow formats.
   std::vector<OutputEffect> outputs;
 
-  /// The other outputs that floats decide about, in the model's order.
+  /// The outputs of integers and truth values, in the model's order. Empty if
+  /// no float decides about any.
   std::vector<OutputDecision> decisions;
 
   /// The values whose storage errors `value` holds: itself, or those of which
@@ -110,8 +118,10 @@ public:
 
 private:
   void findOutputs(mlir::ModuleOp module);
-  /// Sets the shares that change, and leaves out outputs of which none can.
   void setShares(const ChangedDecisions &changed);
+  /// Sets the parts by the errors of what decides, one of `deciders` for each
+  /// tensor.
+  void attribute(llvm::ArrayRef<OutputEffect> deciders);
   void addReached(const NonFinite &nonFinite);
 
   /// The keys of all outputs' `squares`.
@@ -119,7 +129,8 @@ private:
   /// Finds out what is not known of outputs with sizes for open dims. True if
   /// all of them are known then.
   bool assumeSizes(mlir::ModuleOp module, const RangeAnalysis &ranges,
-                   llvm::ArrayRef<FindingList::Entry> findings);
+                   llvm::ArrayRef<FindingList::Entry> findings,
+                   bool attributeDecisions);
 
   /// For each tensor at which Inf or NaN is expected to begin the outputs that
   /// it reaches, a bit each.

@@ -18,9 +18,13 @@ static constexpr double kMargin = 0.5, kMarginOfBroken = 0.25;
 
 AcceptancePolicy::AcceptancePolicy(Certainty least, ModuleOp module,
                                    const TrialResult &result)
-    : least(least), warning(getThreshold(module, kEffectWarning)) {
-  double broken = getThreshold(module, kEffectError);
+    : least(least) {
   for (const OutputState &output : result.outputs) {
+    double warning = getThreshold(
+        module, output.isDecision ? kDecisionWarning : kEffectWarning);
+    double broken = getThreshold(module, output.isDecision ? kDecisionError
+                                                           : kEffectError);
+    warnings.push_back(warning);
     before.push_back(output.error);
     limits.push_back(!(output.error < broken)  ? warning * kMarginOfBroken
                      : output.error >= warning ? warning * kMargin
@@ -69,6 +73,6 @@ unsigned AcceptancePolicy::countLeft(const TrialResult &result) const {
       });
   if (left == 0)
     for (size_t index = 0; index < limits.size(); ++index)
-      left += isOver(index, result.outputs[index].error, warning);
+      left += isOver(index, result.outputs[index].error, warnings[index]);
   return left;
 }

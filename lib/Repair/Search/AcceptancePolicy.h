@@ -43,8 +43,9 @@ public:
 private:
   bool isOver(size_t output, double error, double limit) const;
 
-  double warning = 0;
-  std::vector<double> limits, before;
+  /// By output: the error that is a finding, the one that is allowed, and the
+  /// one that it is without a list.
+  std::vector<double> warnings, limits, before;
 };
 
 } // namespace mpopt

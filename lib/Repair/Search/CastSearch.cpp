@@ -141,9 +141,12 @@ CastSearch::Reasons CastSearch::reasonsFor(const Violation &violation) const {
 }
 
 CastSearch::Reasons CastSearch::reasonsFor(size_t output) const {
-  StringRef name = effects->outputs[output].name;
+  size_t floats = effects->outputs.size();
   Reasons found = findReasons([&](const FindingList::Entry &entry) {
-    return entry.finding.effect && entry.finding.effect->output == name;
+    if (output >= floats)
+      return entry.value == effects->decisions[output - floats].value;
+    return entry.finding.effect &&
+           entry.finding.effect->output == effects->outputs[output].name;
   });
   return found.empty() ? findReasons() : found;
 }

@@ -178,6 +178,7 @@ void CastSearch::shrink() {
 KeepList CastSearch::findList(const Verdict &verdict, const TrialResult &before,
                               const RangeAnalysis &ranges) {
   effects = &*verdict.effects;
+  nodes.setDeciding(!effects->decisions.empty());
   now = before;
   learned.resize(before.outputs.size());
   learnFrom(before);

@@ -10,6 +10,7 @@
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/OpKind.h"
 #include "mpopt/Repair/Places.h"
 #include "mpopt/Report/RuleTable.h"
 
@@ -141,7 +142,7 @@ SmallVector<Node, 4> Nodes::findNodes(Value value) const {
   addReaders(value, readers);
   for (Operation *op : readers) {
     // Indices, shapes and comparisons pass no rounding on.
-    bool passesOn = llvm::any_of(op->getResults(), [](Value result) {
+    bool passesOn = (deciding && getOpKind(op) == OpKind::Decide) || llvm::any_of(op->getResults(), [](Value result) {
       return isa<FloatType>(getElementType(result));
     });
     if (passesOn && !add(op, nodes))

@@ -35,6 +35,8 @@ public:
   /// The nodes that have to be kept, all of them, so that a value is not
   /// rounded where it is stored; none if no list does that.
   llvm::ArrayRef<Node> nodesOf(mlir::Value value);
+  /// Whether roundings count by what they decide, too.
+  void setDeciding(bool counts) { deciding = counts; }
   /// The types of a node and of those around it. Repeated layers have many of
   /// one kind.
   std::string kindOf(Node node) const;
@@ -42,6 +44,7 @@ public:
 private:
   llvm::SmallVector<Node, 4> findNodes(mlir::Value value) const;
 
+  bool deciding = false;
   std::vector<llvm::SmallVector<mlir::Operation *, 1>> members;
   llvm::DenseMap<mlir::Operation *, Node> nodeOf;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Node, 4>> known;

@@ -148,25 +148,43 @@ static Value getStored(Value value, function_ref<Value(Value)> originOf) {
   return originOf(peel(value, Peel::InsertedCasts));
 }
 
-static OutputState makeOutput(const OutputEffects &effects, size_t index,
+template <typename List>
+static void translate(ArrayRef<Value> values,
+                      function_ref<Value(Value)> originOf, List &stored) {
+  for (Value value : values)
+    if (Value original = getStored(value, originOf))
+      stored.push_back(original);
+}
+
+static OutputState makeOutput(double error, const CausedError &caused,
                               function_ref<Value(Value)> originOf) {
-  const OutputEffect &effect = effects.outputs[index];
   OutputState output;
-  output.error = effect.nonFinite ? kInfinity : effect.error.value_or(NAN);
-  auto translate = [&](auto &&values, auto &stored) {
-    for (Value value : values)
-      if (Value original = getStored(value, originOf))
-        stored.push_back(original);
-  };
-  translate(effects.originsOf(index), output.origins);
-  for (auto [value, square] : effect.squares)
+  output.error = error;
+  for (auto [value, square] : caused.squares)
     if (Value stored = getStored(value, originOf))
       output.squares[stored] += square;
-  for (const OutputEffect::Sum &sum : effect.sums) {
+  for (const CausedError::Sum &sum : caused.sums) {
     output.sums.push_back({{}, sum.factor});
-    translate(sum.values, output.sums.back().values);
+    translate(sum.values, originOf, output.sums.back().values);
   }
   return output;
+}
+
+static std::vector<OutputState>
+makeOutputs(const OutputEffects &effects, function_ref<Value(Value)> originOf) {
+  std::vector<OutputState> outputs;
+  for (auto [index, effect] : llvm::enumerate(effects.outputs)) {
+    outputs.push_back(makeOutput(
+        effect.nonFinite ? kInfinity : effect.error.value_or(NAN), effect,
+        originOf));
+    translate(effects.originsOf(index), originOf, outputs.back().origins);
+  }
+  for (const OutputDecision &decision : effects.decisions) {
+    outputs.push_back(
+        makeOutput(decision.share.value_or(NAN), decision, originOf));
+    outputs.back().isDecision = true;
+  }
+  return outputs;
 }
 
 TrialResult Trials::translate(const Verdict &verdict, Origins origins) const {
@@ -179,9 +197,7 @@ TrialResult Trials::translate(const Verdict &verdict, Origins origins) const {
                              std::pair(rhs.severity, rhs.certainty);
                     });
   if (verdict.effects)
-    for (size_t index = 0; index < verdict.effects->outputs.size(); ++index)
-      result.outputs.push_back(
-          makeOutput(*verdict.effects, index, origins.value));
+    result.outputs = makeOutputs(*verdict.effects, origins.value);
   return result;
 }
 

@@ -54,12 +54,15 @@ struct OutputState {
   /// As OutputEffect has them.
   llvm::MapVector<mlir::Value, double> squares;
   std::vector<OutputEffect::Sum> sums;
+  /// The error is the share of its integers or truth values that change.
+  bool isDecision = false;
 };
 
 struct TrialResult {
   /// The most severe first.
   std::vector<Violation> violations;
-  /// Empty if effects were not estimated.
+  /// The float outputs, then the others that floats decide about. Empty if
+  /// effects were not estimated.
   std::vector<OutputState> outputs;
   /// Highest certainty of the findings at each place.
   llvm::DenseMap<Place, Certainty> present;
