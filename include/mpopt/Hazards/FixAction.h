@@ -64,6 +64,24 @@ struct FixAction {
     TakeOther,
     /// `ops[0]`, a loss of the probabilities that `ops[1]` makes, takes logits.
     LossOfLogits,
+    /// `ops[0]`, log(1 + exp(x)) with `ops[1]` the exponential, is softplus(x).
+    SoftplusOfOperand,
+    /// `ops[0]`, the logarithm of the sum `ops[1]` of 1 and operand
+    /// `operands[0]`, is log1p of that operand.
+    Log1pOfOperand,
+
+    // Another order (Reordered.cpp).
+
+    /// `ops[0]` divides the sum `ops[1]` by a number: a mean, times a number.
+    MeanOfSum,
+    /// `ops[0]` takes the root of the product `ops[1]`, above the guard
+    /// `ops[2]` if there is one: the product of the factors' roots.
+    RootOfEach,
+    /// `ops[0]` divides by the product `ops[1]`: it divides by its factors.
+    DivideTwice,
+    /// All users of the cast `ops[0]` scale its result by a number: its operand
+    /// is scaled.
+    ScaleBeforeCast,
 
     // Casts (Recast.cpp).
 

@@ -62,6 +62,20 @@ FixAction planScale(mlir::Operation *op, int exponent,
 /// only a softmax or a log-sum-exp reads; no action elsewhere.
 FixAction planShift(mlir::Operation *exponential);
 
+// Of an op, or no action where it is no part of the form. Kinds of FixAction
+// have the forms.
+
+/// log(1 + exp(x)), of the exponential.
+FixAction planSoftplus(mlir::Operation *exponential);
+/// log(1 + x), of the sum.
+FixAction planLog1p(mlir::Operation *sum);
+/// A sum that is divided by the number of its terms or more.
+FixAction planMean(mlir::Operation *sum);
+/// A product of two lengths, or of their squares, that divides.
+FixAction planSeparateLengths(mlir::Operation *product);
+/// A cast whose result is scaled by a number.
+FixAction planScaleBeforeCast(mlir::Operation *cast);
+
 } // namespace mpopt
 
 #endif // MPOPT_REPAIR_FIX_H

@@ -13,6 +13,10 @@ namespace mpopt {
 void fixOverflowByScaling(FindingBuilder &finding, const OverflowSite &site,
                           const RangeAnalysis &ranges, int exponent);
 
+/// Adds the fixes that compute the same in another order: a mean for a sum that
+/// is divided, lengths one by one for a product of lengths.
+void fixOverflowByOrder(FindingBuilder &finding, const OverflowSite &site);
+
 /// Adds a fix that scales `value` so that its likely magnitude is about 1, or
 /// as near as a factor of the dtype allows. `keeps`: whether a value computed
 /// from it does not flush.

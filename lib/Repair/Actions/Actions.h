@@ -23,6 +23,9 @@ mlir::Value castTo(mlir::OpBuilder &builder, mlir::Value value,
                    mlir::Type element,
                    mp::CastOrigin origin = mp::CastOrigin::Model);
 
+/// Readers of `value` that are no casts.
+llvm::SmallVector<mlir::Operation *> getReaders(mlir::Value value);
+
 /// Rewrites each element of a float constant. False if there are too many.
 bool rewriteConstant(mlir::Operation *op,
                      llvm::function_ref<double(double)> change);
@@ -38,6 +41,13 @@ bool shiftByMaximum(Ops ops, RetiredOps &retired);
 bool centreFirst(Ops ops, RetiredOps &retired);
 bool takeOther(Ops ops, unsigned operand, RetiredOps &retired);
 bool takeLossOfLogits(Ops ops, RetiredOps &retired);
+bool takeSoftplus(Ops ops, RetiredOps &retired);
+bool takeLog1p(Ops ops, unsigned operand, RetiredOps &retired);
+
+bool takeMean(Ops ops, RetiredOps &retired);
+bool takeRootOfEach(Ops ops, RetiredOps &retired);
+bool divideTwice(Ops ops, RetiredOps &retired);
+bool scaleBeforeCast(Ops ops, RetiredOps &retired);
 
 bool skipCast(mlir::Operation *op);
 bool widenExplicitly(mlir::Operation *op);

@@ -206,6 +206,18 @@ bool mpopt::applyFix(const FixAction &action,
     return takeOther(ops, action.operands.front(), retired);
   case Kind::LossOfLogits:
     return takeLossOfLogits(ops, retired);
+  case Kind::SoftplusOfOperand:
+    return takeSoftplus(ops, retired);
+  case Kind::Log1pOfOperand:
+    return takeLog1p(ops, action.operands.front(), retired);
+  case Kind::MeanOfSum:
+    return takeMean(ops, retired);
+  case Kind::RootOfEach:
+    return takeRootOfEach(ops, retired);
+  case Kind::DivideTwice:
+    return divideTwice(ops, retired);
+  case Kind::ScaleBeforeCast:
+    return scaleBeforeCast(ops, retired);
   case Kind::SkipCast:
     return skipCast(ops.front());
   case Kind::WidenExplicitly:

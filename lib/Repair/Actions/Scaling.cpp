@@ -44,6 +44,22 @@ void mpopt::fixOverflowByScaling(FindingBuilder &finding,
     finding.fix("scale", describe(action, "its operand", "it fits"), action);
 }
 
+void mpopt::fixOverflowByOrder(FindingBuilder &finding,
+                               const OverflowSite &site) {
+  Operation *op = site.value.getDefiningOp();
+  // An overflow that follows from another is fixed with that one.
+  if (!op || site.root || !finding.isDescribed())
+    return;
+  finding.fix("change-op", "take a mean for the sum that is divided",
+              planMean(op));
+  FixAction lengths = planSeparateLengths(op);
+  finding.fix("reorder",
+              lengths.kind == FixAction::Kind::DivideTwice
+                  ? "divide by one factor after the other"
+                  : "take the root of each factor, not of their product",
+              lengths);
+}
+
 void mpopt::fixFlushByScaling(FindingBuilder &finding, Value value,
                               const RangeAnalysis &ranges,
                               function_ref<bool(Value)> keeps) {

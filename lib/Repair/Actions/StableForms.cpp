@@ -134,8 +134,7 @@ static Shape keepDims(Shape shape, std::optional<ArrayRef<int64_t>> axes) {
   return shape;
 }
 
-/// Readers of `value` that are no casts.
-static SmallVector<Operation *> getReaders(Value value) {
+SmallVector<Operation *> fixes::getReaders(Value value) {
   SmallVector<Operation *> readers;
   for (Operation *user : value.getUsers()) {
     if (isa<CastOp>(user))
@@ -216,6 +215,62 @@ bool fixes::shiftByMaximum(Ops ops, RetiredOps &retired) {
   Operation *whole =
       AddOp::create(builder, log->getLoc(), result.getType(), result, most);
   result.replaceAllUsesExcept(whole->getResult(0), whole);
+  return true;
+}
+
+/// 1 + `value`, in either order, and nothing else.
+static bool addsOne(Operation *op, Value value) {
+  return isa<AddOp>(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
+           return getSplatConstant(operand) == 1.0;
+         }) && llvm::any_of(op->getOperands(), [&](Value operand) {
+           return peel(operand) == value;
+         });
+}
+
+FixAction mpopt::planSoftplus(Operation *exponential) {
+  if (!isa<ExpOp>(exponential))
+    return {};
+  SmallVector<Operation *> readers = getReaders(exponential->getResult(0));
+  if (readers.size() == 1 && addsOne(readers[0], exponential->getResult(0)))
+    readers = getReaders(readers[0]->getResult(0));
+  else if (readers.size() != 1 || !isa<Log1pOp>(readers[0]))
+    return {};
+  return readers.size() == 1 && isa<LogOp, Log1pOp>(readers[0])
+             ? FixAction(FixAction::Kind::SoftplusOfOperand,
+                         {readers[0], exponential})
+             : FixAction();
+}
+
+bool fixes::takeSoftplus(Ops ops, RetiredOps &retired) {
+  OpBuilder builder(ops[0]);
+  Value result = ops[0]->getResult(0);
+  Value x = castTo(builder, ops[1]->getOperand(0), getElementType(result));
+  auto made = SoftplusOp::create(builder, ops[0]->getLoc(), result.getType(), x,
+                                 builder.getF64FloatAttr(1), FloatAttr());
+  retired.replace(ops[0], likeThe(ops[1], made.getResult()));
+  return true;
+}
+
+FixAction mpopt::planLog1p(Operation *sum) {
+  if (!isa<AddOp>(sum) || sum->getNumOperands() != 2)
+    return {};
+  SmallVector<Operation *> readers = getReaders(sum->getResult(0));
+  for (unsigned index : {0u, 1u})
+    if (getSplatConstant(sum->getOperand(1 - index)) == 1.0 &&
+        readers.size() == 1 && isa<LogOp>(readers[0]) &&
+        getShape(sum->getOperand(index)) == getShape(sum->getResult(0)))
+      return {FixAction::Kind::Log1pOfOperand, {readers[0], sum}, {index}};
+  return {};
+}
+
+bool fixes::takeLog1p(Ops ops, unsigned operand, RetiredOps &retired) {
+  OpBuilder builder(ops[0]);
+  Value result = ops[0]->getResult(0);
+  Value x = castTo(builder, ops[1]->getOperand(operand), getElementType(result));
+  retired.replace(
+      ops[0], likeThe(ops[0], Log1pOp::create(builder, ops[0]->getLoc(),
+                                              result.getType(), x)
+                                  .getResult()));
   return true;
 }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/RangeSupport.h"
+#include "mpopt/Repair/Fix.h"
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/MaskUse.h"
@@ -36,7 +37,8 @@ static double getTypical(const AbstractValue &value) {
 }
 
 static bool isMissed(Operation *sum, Value large) {
-  if (!runsAlways(sum))
+  // log(1 + x) is 0 without x.
+  if (!runsAlways(sum) || planLog1p(sum))
     return true;
   return llvm::any_of(sum->getResult(0).getUsers(), [&](Operation *user) {
     return hasRole(user, Role::Subtraction) &&
@@ -76,5 +78,6 @@ void Absorption::judge(Operation *op, const RangeAnalysis &ranges) {
         .cause(other, "typical magnitude " + formatNumber(typical))
         .cause(addend, "magnitudes up to " + formatNumber(most));
     fixByKeeping(finding, getElementType(op->getResult(0)), "the sum");
+    finding.fix("change-op", "take log1p of the addend", planLog1p(op));
   }
 }

@@ -80,6 +80,9 @@ void ExpOverflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
   finding.fix("change-op",
               "subtract the row's maximum first, as softmax and logsumexp do",
               planShift(op));
+  finding.fix("change-op",
+              "take softplus of the argument for log(1 + exp(x))",
+              planSoftplus(op));
   if (std::optional<double> edge = getEdge(op, format)) {
     double most =
         roundDown(*edge, *getFloatFormat(getElementType(op->getOperand(0))));

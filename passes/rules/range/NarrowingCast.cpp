@@ -7,6 +7,7 @@
 
 #include "mpopt/Hazards/FlushedShare.h"
 #include "mpopt/Hazards/OverflowSites.h"
+#include "mpopt/Repair/Fix.h"
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -53,6 +54,7 @@ void NarrowingCast::judge(const OverflowSite &site,
     return;
   finding.message(getTypes(cast) + ": " + describeOverflow(site, ranges));
   fixByWidening(finding, site, ranges, "the tensor and the ops that read it");
+  finding.fix("reorder", "scale in front of the cast", planScaleBeforeCast(cast));
 }
 
 void NarrowingCast::judgeFlush(mp::CastOp cast, const OverflowSites &sites,

@@ -43,6 +43,7 @@ void Overflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
     return;
   finding.message(describeOverflow(site, ranges));
   fixByWidening(finding, site, ranges, "the op and its result");
+  fixOverflowByOrder(finding, site);
   const Magnitudes &sizes = ranges.magnitudes(site.value);
   double size = site.certainty == Certainty::Possible
                     ? sizes.bound

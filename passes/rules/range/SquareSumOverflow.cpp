@@ -47,6 +47,7 @@ void SquareSumOverflow::judge(const OverflowSite &site,
   finding.message(what + describeOverflow(site, ranges));
   fixByWidening(finding, site, ranges,
                 "the norm or variance, from the square to the root,");
+  fixOverflowByOrder(finding, site);
   const Magnitudes &sizes = ranges.magnitudes(site.value);
   double size = sizes.likely.value_or(sizes.bound);
   if (!site.root && std::isfinite(size))
