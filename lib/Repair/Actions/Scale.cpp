@@ -16,6 +16,7 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/OpKind.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -26,8 +27,14 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::fixes;
 
-/// Ops that take a factor along.
-static constexpr size_t kMostOps = 256;
+/// Ops that take a factor along: a residual stream of a hundred blocks.
+static constexpr size_t kMostOps = 1024;
+/// Ops in front of an addend through which a factor is passed back to the
+/// product that makes it: a bias, an activation, views.
+static constexpr unsigned kMostBack = 4;
+/// Plans for one scale: squares in the region ask for more, and those of
+/// another power more again.
+static constexpr unsigned kMostPlans = 3;
 
 namespace {
 /// The exponents by which an op's operands, result and epsilon are scaled.
@@ -43,6 +50,11 @@ using Exponents = llvm::DenseMap<Value, int>;
 
 static bool isFloat(Value value) {
   return isa<FloatType>(getElementType(value));
+}
+
+/// False for ops that read a shape.
+static bool readsElements(Operation *op) {
+  return getOpKind(op) != OpKind::Source;
 }
 
 /// f(2^e x) = 2^(2 e) f(x), of operand 0.
@@ -178,9 +190,21 @@ static unsigned chooseFactor(Operation *op, int exponent,
   return (exponent < 0) == second ? 1 : 0;
 }
 
-FixAction mpopt::planScale(Operation *op, int exponent,
-                           function_ref<bool(Value)> fits,
-                           function_ref<double(Value)> magnitude) {
+/// The exponent of the first op with which a result fits that has the factor
+/// 2^`factor` for `exponent`: with a binade of room.
+static int exponentFor(Value result, int factor, int exponent,
+                       function_ref<double(Value)> magnitude) {
+  const FloatFormat *format = getFloatFormat(getElementType(result));
+  double size = magnitude(result);
+  if (!format || factor >= 0 || !std::isfinite(size) || size <= 0)
+    return exponent;
+  int needed = -(std::ilogb(size / format->maxFinite) + 2);
+  return std::min(exponent, int(std::floor(double(needed) * exponent / factor)));
+}
+
+static FixAction planOnce(Operation *op, int exponent,
+                          function_ref<bool(Value)> fits,
+                          function_ref<double(Value)> magnitude, int &needed) {
   bool isConstant = isa<mp::ConstantOp>(op);
   // A square's operand takes half.
   if (!isConstant && passOn(op, SmallVector<int>(op->getNumOperands(), 0)) &&
@@ -204,8 +228,11 @@ FixAction mpopt::planScale(Operation *op, int exponent,
       if (!isFloat(result))
         continue;
       exponents[result] = factor;
+      if (exponent < 0)
+        needed = std::min(needed,
+                          exponentFor(result, factor, exponent, magnitude));
       for (Operation *user : result.getUsers())
-        if (user->getBlock() == op->getBlock() && user->getNumRegions() == 0)
+        if (readsElements(user) && user->getBlock() == op->getBlock() && user->getNumRegions() == 0)
           pending.insert(user);
     }
   };
@@ -229,6 +256,20 @@ FixAction mpopt::planScale(Operation *op, int exponent,
   return action;
 }
 
+FixAction mpopt::planScale(Operation *op, int exponent,
+                           function_ref<bool(Value)> fits,
+                           function_ref<double(Value)> magnitude) {
+  FixAction action;
+  for (unsigned plan = 0; plan < kMostPlans; ++plan) {
+    int needed = exponent;
+    action = planOnce(op, exponent, fits, magnitude, needed);
+    if (!action || needed >= exponent)
+      break;
+    exponent = needed;
+  }
+  return action;
+}
+
 /// 2^by of `value`, for `user` to read.
 static Value rescale(Value value, int by, Operation *user) {
   OpBuilder builder(user);
@@ -240,21 +281,45 @@ static Value rescale(Value value, int by, Operation *user) {
 }
 
 static void rescaleOperands(Operation *op, ArrayRef<int> have,
-                            ArrayRef<int> wanted) {
+                            ArrayRef<int> wanted, unsigned back = 0);
+
+/// Makes `value`, an addend of what has a factor, smaller where it is made: it
+/// may overflow itself. False if its maker passes no factor on.
+static bool rescaleMaker(Value value, int by, unsigned back) {
+  Operation *maker = value.getDefiningOp();
+  if (!maker || back == 0 || by >= 0 || !value.hasOneUse() ||
+      maker->getNumRegions() != 0 || isa<mp::ConstantOp>(maker) ||
+      (maker->getNumOperands() == 2 &&
+       maker->getOperand(0) == maker->getOperand(1)))
+    return false;
+  std::optional<Factors> factors = start(maker, by, 0);
+  if (!factors || factors->epsilon != 0)
+    return false;
+  bool isProduct = hasRole(maker, Role::Bilinear);
+  rescaleOperands(maker, SmallVector<int>(maker->getNumOperands(), 0),
+                  factors->operands, isProduct ? 0 : back - 1);
+  return true;
+}
+
+static void rescaleOperands(Operation *op, ArrayRef<int> have,
+                            ArrayRef<int> wanted, unsigned back) {
   for (auto [index, before, after] : llvm::enumerate(have, wanted)) {
     if (before == after)
       continue;
     Value operand = op->getOperand(index);
     if (!isFloat(operand))
       continue; // a mask has no size
-    op->setOperand(index, rescale(operand, after - before, op));
+    if (before != 0 || !rescaleMaker(operand, after, back))
+      op->setOperand(index, rescale(operand, after - before, op));
   }
 }
 
 /// Some readers of `value`, which has a factor, read what it was.
 static void restore(Value value, int factor,
                     function_ref<bool(Operation *)> reads) {
-  auto readsBack = [&](OpOperand &use) { return reads(use.getOwner()); };
+  auto readsBack = [&](OpOperand &use) {
+    return readsElements(use.getOwner()) && reads(use.getOwner());
+  };
   if (llvm::none_of(value.getUses(), readsBack))
     return;
   OpBuilder builder(value.getContext());
@@ -307,7 +372,7 @@ bool fixes::applyScale(Ops ops, ArrayRef<unsigned> takeBack, int exponent,
       if (!factors)
         return false;
       growEpsilon(op, factors->epsilon * have[0]);
-      rescaleOperands(op, have, factors->operands);
+      rescaleOperands(op, have, factors->operands, kMostBack);
       factor = factors->result;
     }
     for (Value result : op->getResults()) {
