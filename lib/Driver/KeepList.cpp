@@ -164,8 +164,8 @@ unsigned mpopt::writeKeepList(llvm::raw_ostream &os, StringRef file,
   bool isOwn = form == std::end(kForms);
   std::vector<KeptOpRef> found;
   llvm::copy_if(ops, std::back_inserter(found), [&](const KeptOpRef &kept) {
-    return isOwn || (form->by == FoundBy::Node ? !kept.unnamed
-                                               : !kept.outputs.empty());
+    return isOwn ||
+           (form->by == FoundBy::Node ? !kept.unnamed : !kept.outputs.empty());
   });
   if (!isOwn && !form->write) {
     // Python's re.match anchors a pattern in front.

@@ -80,18 +80,17 @@ bool fixes::takeMean(Ops ops, RetiredOps &retired) {
   if (!sum || !scale)
     return false;
   OpBuilder builder(sum);
-  Value mean =
-      ReduceMeanOp::create(builder, sum.getLoc(), sum.getType(), sum.getInput(),
-                           Value(), sum.getAxesAttr(),
-                           builder.getBoolAttr(sum.getKeepDims()))
-          .getResult();
+  Value mean = ReduceMeanOp::create(builder, sum.getLoc(), sum.getType(),
+                                    sum.getInput(), Value(), sum.getAxesAttr(),
+                                    builder.getBoolAttr(sum.getKeepDims()))
+                   .getResult();
   builder.setInsertionPoint(ops[0]);
   mean = castTo(builder, mean, getElementType(ops[0]->getResult(0)));
   double factor = *scale * countTerms(sum);
   if (std::fabs(factor - 1) > 1e-6) // more than FP32 rounds off
-    mean = MulOp::create(builder, mean.getLoc(), mean.getType(), mean,
-                         makeNumber(builder, mean.getLoc(),
-                                    getElementType(mean), factor))
+    mean = MulOp::create(
+               builder, mean.getLoc(), mean.getType(), mean,
+               makeNumber(builder, mean.getLoc(), getElementType(mean), factor))
                .getResult();
   retired.replace(ops[0], mean);
   return true;
@@ -151,10 +150,10 @@ bool fixes::takeRootOfEach(Ops ops, RetiredOps &retired) {
     // Each has its half of the guard.
     if (ops.size() > 2)
       if (auto guard = getGuard(ops[2], product->getResult(0)))
-        factor = ClipOp::create(builder, location, factor.getType(), factor,
-                                makeNumber(builder, location, element,
-                                           std::sqrt(*guard)),
-                                Value())
+        factor = ClipOp::create(
+                     builder, location, factor.getType(), factor,
+                     makeNumber(builder, location, element, std::sqrt(*guard)),
+                     Value())
                      .getResult();
     if (isa<SqrtOp>(root))
       roots.push_back(
@@ -163,10 +162,10 @@ bool fixes::takeRootOfEach(Ops ops, RetiredOps &retired) {
       roots.push_back(
           RsqrtOp::create(builder, location, factor.getType(), factor));
   }
-  retired.replace(root, MulOp::create(builder, location,
-                                      root->getResult(0).getType(), roots[0],
-                                      roots[1])
-                            .getResult());
+  retired.replace(root,
+                  MulOp::create(builder, location, root->getResult(0).getType(),
+                                roots[0], roots[1])
+                      .getResult());
   return true;
 }
 
@@ -221,8 +220,8 @@ bool fixes::scaleBeforeCast(Ops ops, RetiredOps &retired) {
                       withElementType(scale->getResult(0).getType(), element),
                       wide, makeNumber(builder, location, element, *factor))
             .getResult();
-    retired.replace(scale, castTo(builder, scaled,
-                                  getElementType(scale->getResult(0))));
+    retired.replace(
+        scale, castTo(builder, scaled, getElementType(scale->getResult(0))));
   }
   return true;
 }

@@ -199,7 +199,8 @@ static int exponentFor(Value result, int factor, int exponent,
   if (!format || factor >= 0 || !std::isfinite(size) || size <= 0)
     return exponent;
   int needed = -(std::ilogb(size / format->maxFinite) + 2);
-  return std::min(exponent, int(std::floor(double(needed) * exponent / factor)));
+  return std::min(exponent,
+                  int(std::floor(double(needed) * exponent / factor)));
 }
 
 static FixAction planOnce(Operation *op, int exponent,
@@ -229,10 +230,11 @@ static FixAction planOnce(Operation *op, int exponent,
         continue;
       exponents[result] = factor;
       if (exponent < 0)
-        needed = std::min(needed,
-                          exponentFor(result, factor, exponent, magnitude));
+        needed =
+            std::min(needed, exponentFor(result, factor, exponent, magnitude));
       for (Operation *user : result.getUsers())
-        if (readsElements(user) && user->getBlock() == op->getBlock() && user->getNumRegions() == 0)
+        if (readsElements(user) && user->getBlock() == op->getBlock() &&
+            user->getNumRegions() == 0)
           pending.insert(user);
     }
   };

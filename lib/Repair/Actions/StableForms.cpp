@@ -220,11 +220,12 @@ bool fixes::shiftByMaximum(Ops ops, RetiredOps &retired) {
 
 /// 1 + `value`, in either order, and nothing else.
 static bool addsOne(Operation *op, Value value) {
-  return isa<AddOp>(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
-           return getSplatConstant(operand) == 1.0;
-         }) && llvm::any_of(op->getOperands(), [&](Value operand) {
-           return peel(operand) == value;
-         });
+  return isa<AddOp>(op) &&
+         llvm::any_of(
+             op->getOperands(),
+             [&](Value operand) { return getSplatConstant(operand) == 1.0; }) &&
+         llvm::any_of(op->getOperands(),
+                      [&](Value operand) { return peel(operand) == value; });
 }
 
 FixAction mpopt::planSoftplus(Operation *exponential) {
@@ -266,11 +267,12 @@ FixAction mpopt::planLog1p(Operation *sum) {
 bool fixes::takeLog1p(Ops ops, unsigned operand, RetiredOps &retired) {
   OpBuilder builder(ops[0]);
   Value result = ops[0]->getResult(0);
-  Value x = castTo(builder, ops[1]->getOperand(operand), getElementType(result));
-  retired.replace(
-      ops[0], likeThe(ops[0], Log1pOp::create(builder, ops[0]->getLoc(),
-                                              result.getType(), x)
-                                  .getResult()));
+  Value x =
+      castTo(builder, ops[1]->getOperand(operand), getElementType(result));
+  retired.replace(ops[0],
+                  likeThe(ops[0], Log1pOp::create(builder, ops[0]->getLoc(),
+                                                  result.getType(), x)
+                                      .getResult()));
   return true;
 }
 

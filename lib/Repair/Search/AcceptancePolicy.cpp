@@ -20,10 +20,10 @@ AcceptancePolicy::AcceptancePolicy(Certainty least, ModuleOp module,
                                    const TrialResult &result)
     : least(least) {
   for (const OutputState &output : result.outputs) {
-    double warning = getThreshold(
-        module, output.isDecision ? kDecisionWarning : kEffectWarning);
-    double broken = getThreshold(module, output.isDecision ? kDecisionError
-                                                           : kEffectError);
+    double warning = getThreshold(module, output.isDecision ? kDecisionWarning
+                                                            : kEffectWarning);
+    double broken =
+        getThreshold(module, output.isDecision ? kDecisionError : kEffectError);
     warnings.push_back(warning);
     before.push_back(output.error);
     limits.push_back(!(output.error < broken)  ? warning * kMarginOfBroken

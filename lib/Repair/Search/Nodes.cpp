@@ -142,9 +142,10 @@ SmallVector<Node, 4> Nodes::findNodes(Value value) const {
   addReaders(value, readers);
   for (Operation *op : readers) {
     // Indices, shapes and comparisons pass no rounding on.
-    bool passesOn = (deciding && getOpKind(op) == OpKind::Decide) || llvm::any_of(op->getResults(), [](Value result) {
-      return isa<FloatType>(getElementType(result));
-    });
+    bool passesOn = (deciding && getOpKind(op) == OpKind::Decide) ||
+                    llvm::any_of(op->getResults(), [](Value result) {
+                      return isa<FloatType>(getElementType(result));
+                    });
     if (passesOn && !add(op, nodes))
       return {};
   }

@@ -174,9 +174,9 @@ static std::vector<OutputState>
 makeOutputs(const OutputEffects &effects, function_ref<Value(Value)> originOf) {
   std::vector<OutputState> outputs;
   for (auto [index, effect] : llvm::enumerate(effects.outputs)) {
-    outputs.push_back(makeOutput(
-        effect.nonFinite ? kInfinity : effect.error.value_or(NAN), effect,
-        originOf));
+    outputs.push_back(
+        makeOutput(effect.nonFinite ? kInfinity : effect.error.value_or(NAN),
+                   effect, originOf));
     translate(effects.originsOf(index), originOf, outputs.back().origins);
   }
   for (const OutputDecision &decision : effects.decisions) {

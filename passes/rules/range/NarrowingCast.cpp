@@ -54,7 +54,8 @@ void NarrowingCast::judge(const OverflowSite &site,
     return;
   finding.message(getTypes(cast) + ": " + describeOverflow(site, ranges));
   fixByWidening(finding, site, ranges, "the tensor and the ops that read it");
-  finding.fix("reorder", "scale in front of the cast", planScaleBeforeCast(cast));
+  finding.fix("reorder", "scale in front of the cast",
+              planScaleBeforeCast(cast));
 }
 
 void NarrowingCast::judgeFlush(mp::CastOp cast, const OverflowSites &sites,
