@@ -6,6 +6,7 @@
 #include "lib/Driver/DescribeMemory.h"
 
 #include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeInference.h"
@@ -13,6 +14,7 @@
 #include "mpopt/Driver/Assumptions.h"
 #include "mpopt/Driver/OutputConflicts.h"
 #include "mpopt/Driver/TrainRequest.h"
+#include "mpopt/Hazards/DtypeSupport.h"
 #include "mpopt/Hazards/TrainingFacts.h"
 #include "passes/transforms/Differentiate.h"
 
@@ -158,6 +160,28 @@ Error TrainingStep::assumeTargets(unsigned first) {
   return Error::success();
 }
 
+/// The first op behind the loss that is not modelled, as a clause; empty if
+/// there is none.
+static std::string describeOpaque(Value loss) {
+  SmallVector<Operation *> work = {loss.getDefiningOp()};
+  llvm::DenseSet<Operation *> seen;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (auto opaque = dyn_cast<mp::OpaqueOp>(op))
+      return ": " + opaque.getName().str() + " ('" + getOpName(op) +
+             "') is not modelled" +
+             (getMissingKernel(op).empty() ? ""
+                                           : ", and PyTorch has no kernel of "
+                                             "it in 16 bits: it needs f32 "
+                                             "operands");
+    for (Value operand : op->getOperands())
+      work.push_back(operand.getDefiningOp());
+  }
+  return "";
+}
+
 Error TrainingStep::differentiate(Value loss) {
   if (std::optional<int64_t> count = getNumElements(getShape(loss));
       count && *count != 1)
@@ -190,10 +214,11 @@ Error TrainingStep::differentiate(Value loss) {
     return failReported();
   if (parameters->empty())
     return llvm::createStringError(
-        config.parameters.empty()
-            ? "no gradient of the loss reaches a parameter"
-            : "no gradient of the loss reaches a parameter that the training "
-              "configuration lists");
+        (config.parameters.empty()
+             ? "no gradient of the loss reaches a parameter"
+             : "no gradient of the loss reaches a parameter that the training "
+               "configuration lists") +
+        describeOpaque(loss));
   result.parameters = std::move(*parameters);
   if (options.memory)
     result.memory = describeMemory(function, reads, result.parameters, config);

@@ -7,6 +7,7 @@
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -71,6 +72,48 @@ bool mpopt::isUnderAutocast(Operation *op) {
   if (Attribute region = op->getAttr("mp.autocast"))
     return isa<TypeAttr>(region);
   return isAutocast(op->getParentOfType<ModuleOp>());
+}
+
+StringRef mpopt::getMissingKernel(Operation *op) {
+  auto opaque = dyn_cast<mp::OpaqueOp>(op);
+  StringRef full = opaque ? opaque.getName() : getNodeType(op);
+  StringRef name = full;
+  if (!name.consume_front("aten::"))
+    return {};
+  name = name.split('.').first;
+  name.consume_front("_");
+  name.consume_front("linalg_");
+  name.consume_back("_ex");
+  // Those that raise an error for float16 and bfloat16 in PyTorch 2.13, of
+  // torch.linalg and the older names of the same.
+  return llvm::StringSwitch<StringRef>(name)
+      .Cases({"cholesky",
+              "cholesky_inverse",
+              "cholesky_solve",
+              "det",
+              "eig",
+              "eigh",
+              "eigvals",
+              "eigvalsh",
+              "geqrf",
+              "householder_product",
+              "inv",
+              "inverse",
+              "ldl_factor",
+              "logdet",
+              "lstsq",
+              "lu",
+              "lu_factor",
+              "pinv",
+              "qr",
+              "slogdet",
+              "solve",
+              "solve_triangular",
+              "svd",
+              "svdvals",
+              "triangular_solve"},
+             full)
+      .Default({});
 }
 
 void mpopt::watchOps(FindingBuilder &finding, ArrayRef<Operation *> ops,

@@ -37,6 +37,10 @@ bool isAutocast(mlir::Operation *module);
 /// as the policy in force does.
 bool isUnderAutocast(mlir::Operation *op);
 
+/// PyTorch's name of an op of which it has no kernel in 16 bits: matrix
+/// decompositions and what is made of them. Empty for others.
+llvm::StringRef getMissingKernel(mlir::Operation *op);
+
 /// Lets a run decide the finding by the tensors that the ops read
 /// (`onOperands`) and compute (`onResults`), as stored in `type`.
 void watchOps(FindingBuilder &finding, llvm::ArrayRef<mlir::Operation *> ops,

@@ -51,12 +51,14 @@ def BannedUnderAutocast : DtypeRule<"MP102", "banned-under-autocast"> {
   let decision = "zero";
   let observable = "counts of probabilities that are exactly 0 or 1 in the "
     "dtype; seen when there is one";
-  let summary = "binary cross-entropy on probabilities is in 16 bits or a region";
+  let summary = "PyTorch refuses an op in 16 bits or inside of a region";
   let what = [{
     A binary cross-entropy takes probabilities (after a sigmoid) in FP16 or
     BF16. PyTorch refuses `binary_cross_entropy` and `BCELoss` under autocast
     for this reason, on CUDA and whatever the dtype: in FP32, too, the call ends
-    with an error.
+    with an error. Or a matrix decomposition, or what is made of one, reads 16
+    bits: PyTorch has no such kernels of Cholesky factors, inverses,
+    determinants, SVD, QR, eigenvalues and linear solvers.
   }];
   let why = [{
     A probability within 2^-12 of 1 rounds to 1 in FP16 (2^-9 in BF16), and one
@@ -73,7 +75,7 @@ def BannedUnderAutocast : DtypeRule<"MP102", "banned-under-autocast"> {
     The form that takes logits needs no probability at all:
     `F.binary_cross_entropy_with_logits(logits, target)`. Where only
     probabilities are at hand, compute the loss in FP32 from logits that were
-    never rounded to 16 bits.
+    never rounded to 16 bits. Cast the operand of a decomposition to FP32.
   }];
 }
 

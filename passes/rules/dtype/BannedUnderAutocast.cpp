@@ -28,6 +28,7 @@ struct BannedUnderAutocast
 private:
   void reportRounded(Operation *op, Type type);
   void reportRefused(Operation *op, Type type);
+  void reportMissing(Operation *op, Type type);
 };
 } // namespace
 
@@ -74,8 +75,20 @@ void BannedUnderAutocast::reportRefused(Operation *op, Type type) {
       .fix("change-op", kTakeLogits.str(), takeLogits(op));
 }
 
+void BannedUnderAutocast::reportMissing(Operation *op, Type type) {
+  report(op, op->getResult(0))
+      .dtype(type)
+      .message("PyTorch has no kernel of " + getMissingKernel(op) + " in " +
+               getDtypeName(type) +
+               ": the call ends with an error; cast its operands to f32");
+}
+
 void BannedUnderAutocast::check(ModuleOp module) {
   module.walk([&](Operation *op) {
+    if (!getMissingKernel(op).empty() && op->getNumOperands() &&
+        op->getNumResults())
+      if (Type type = getElementType(op->getOperand(0)); type && is16Bit(type))
+        reportMissing(op, type);
     auto category = op->getAttrOfType<StringAttr>("mp.category");
     // The probabilities are enough: a target of another dtype changes nothing.
     if (!category || category.getValue() != "banned" ||

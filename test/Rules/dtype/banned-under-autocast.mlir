@@ -36,3 +36,16 @@ func.func @refused(%p: tensor<4xf32>, %t: tensor<4xf32>) -> tensor<f32> {
   %l = mp.binary_cross_entropy %p, %t {mp.category = "banned", mp.refused} : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
   return %l : tensor<f32>
 }
+
+// -----
+
+// PyTorch has no decompositions in 16 bits. An op of another name is not judged.
+func.func @decomposition(%h: tensor<4x4xf16>, %b: tensor<4x4xbf16>, %w: tensor<4x4xf32>) {
+  // expected-error @below {{PyTorch has no kernel of aten::linalg_cholesky_ex in f16: the call ends with an error; cast its operands to f32 [MP102 certain]}}
+  %0 = mp.opaque "aten::linalg_cholesky_ex"(%h) : (tensor<4x4xf16>) -> tensor<4x4xf16>
+  // expected-error @below {{PyTorch has no kernel of aten::_linalg_svd in bf16}}
+  %1 = mp.opaque "aten::_linalg_svd"(%b) : (tensor<4x4xbf16>) -> tensor<4xbf16>
+  %2 = mp.opaque "aten::linalg_cholesky_ex"(%w) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = mp.opaque "com.acme::inverse"(%h) : (tensor<4x4xf16>) -> tensor<4x4xf16>
+  return
+}
