@@ -96,8 +96,12 @@ FixTrials::FixTrials(ModuleOp module, std::vector<FindingList::Entry> &entries,
 /// analysis of another module.
 bool FixTrials::mayTry(const FindingList::Entry &entry,
                        const FixAction &action) const {
-  return policy.counts(entry) || (action.kind == FixAction::Kind::DeclareStep &&
-                                  entry.finding.certainty >= policy.least);
+  // What training moves to is listed, and so are its fixes.
+  bool counts =
+      policy.counts(entry) ||
+      (entry.finding.byTraining && entry.finding.severity > Severity::Note);
+  return counts || (action.kind == FixAction::Kind::DeclareStep &&
+                    entry.finding.certainty >= policy.least);
 }
 
 std::vector<Candidate>

@@ -67,7 +67,8 @@ def Absorption : PrecisionRule<"MP302", "absorption"> {
     ```
   }];
   let instead = [{
-    Keep the sum (the residual stream, the accumulator) in FP32.
+    Keep the sum (the residual stream, the accumulator) in FP32; take log1p(x)
+    for log(1 + x).
   }];
 }
 

@@ -37,7 +37,9 @@ def Overflow : RangeRule<"MP201", "overflow"> {
   let instead = [{
     Keep the op, its result and what reads it in FP32, or compute in BF16. A
     linear layer can be scaled down by a power of two and its consumer up, which
-    is exact.
+    is exact; a residual stream that norms alone read by one factor for all that
+    is added to it. A sum that is divided is a mean; a cosine divides by one
+    length after the other, not by their product.
   }];
 }
 
@@ -240,9 +242,10 @@ def ExpOverflow : RangeRule<"MP207", "exp-overflow"> {
     ```
   }];
   let instead = [{
-    Use softmax, logsumexp or softplus, which shift by themselves, or
-    `exp(z - z.max())`. A learned log-variance wants a clamp. BF16 has room for
-    arguments up to 88.
+    Use softmax, logsumexp or softplus (for `log(1 + exp(x))`), which shift by
+    themselves, or `exp(z - z.max())`. A learned scale, temperature or
+    log-variance wants a clamp: training may move it past the edge. BF16 has
+    room for arguments up to 88.
   }];
 }
 
@@ -427,8 +430,8 @@ def NarrowingCast : RangeRule<"MP213", "narrowing-cast"> {
     ```
   }];
   let instead = [{
-    Normalise before the cast, cast to BF16, or leave the tensor and the ops
-    that read it in FP32.
+    Normalise before the cast (a factor behind it comes too late), cast to BF16,
+    or leave the tensor and the ops that read it in FP32.
   }];
 }
 

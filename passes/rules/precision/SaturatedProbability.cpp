@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mpopt/Hazards/RangeSupport.h"
+#include "mpopt/Hazards/TrainingFacts.h"
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
@@ -162,18 +163,23 @@ void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
       continue;
     bool likely =
         logits.hasLikely() && reaches(hull.likelyLo, hull.likelyHi, zero);
-    bool possible = std::isfinite(hull.lo) && std::isfinite(hull.hi) &&
-                    reaches(hull.lo, hull.hi, zero);
+    // Training moves logits that it learns as far as they go.
+    bool trained = isTrained(op) && !isConstant(op->getOperand(0));
+    bool possible =
+        (trained || (std::isfinite(hull.lo) && std::isfinite(hull.hi))) &&
+        reaches(hull.lo, hull.hi, zero);
     if (!likely && !possible)
       continue;
     bool breaks = zero || readers.breaks;
-    FindingBuilder finding = report(op, result);
+    FindingBuilder finding =
+        report(op, result, likely ? Certainty::Likely : Certainty::Possible);
+    if (trained && breaks)
+      finding.reachedByTraining();
     if (zero)
       finding.watch(Decision::Zero, result);
     else
       finding.watchDomain(result, -kInfinity, 1, /*open=*/true);
     finding.severity(breaks ? Severity::Warning : Severity::Note)
-        .certainty(likely ? Certainty::Likely : Certainty::Possible)
         .message(describe(zero, readers.breaks, *format))
         .cause(op->getOperand(0),
                "logits " + std::string(likely ? "likely within [" : "in [") +
@@ -190,6 +196,12 @@ void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
                 : softmax ? "take log_softmax of the logits"
                           : "take log_sigmoid of the logits",
                 useLogits(op, readers, zero));
+    double most = 1 - 2 * format->epsilon();
+    if (!zero && breaks)
+      finding.fix("clamp",
+                  "clip the probability to at most " + formatNumber(most) +
+                      " for 1 - p",
+                  FixAction::clamp(readers.complement, 1, -kInfinity, most));
     fixByKeeping(finding, getElementType(result),
                  "the probability and what reads it");
   }

@@ -6,10 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/OverflowSites.h"
+#include "mpopt/Hazards/TrainingFacts.h"
 #include "mpopt/Hazards/Zeros.h"
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -40,16 +42,30 @@ static Value getDivisor(Operation *op) {
   return {};
 }
 
+/// True for a number of things: of tokens that count, of pixels of a class. A
+/// batch of training without one comes sooner or later.
+static bool isCount(Value divisor, const RangeAnalysis &ranges) {
+  Operation *sum = getMaker(divisor, Peel::CastsAndViews);
+  // A guard that leaves it 0 guards nothing.
+  if (hasRole(sum, Role::Addition | Role::LimitsBelow) &&
+      sum->getNumOperands() >= 2 && isConstant(sum->getOperand(1)))
+    sum = getMaker(sum->getOperand(0), Peel::CastsAndViews);
+  if (!hasRole(sum, Role::Sum) || ranges.of(divisor).hull().lo != 0)
+    return false;
+  Value counted = peel(sum->getOperand(0));
+  return isa<IntegerType>(getElementType(counted)) ||
+         ranges.of(counted).integral;
+}
+
 /// Clamps a divisor of one sign; a divisor of both signs cannot be kept from 0
 /// by a limit, and gets no action.
 static FixAction clampAwayFromZero(Operation *op, Value divisor,
-                                   const Cell &hull,
-                                   const FloatFormat &format) {
+                                   const Cell &hull, double least) {
   unsigned index = llvm::find(op->getOperands(), divisor).getIndex();
   if (hull.lo >= 0)
-    return FixAction::clamp(op, index, format.minNormal, kInfinity);
+    return FixAction::clamp(op, index, least, kInfinity);
   if (hull.hi <= 0)
-    return FixAction::clamp(op, index, -kInfinity, -format.minNormal);
+    return FixAction::clamp(op, index, -kInfinity, -least);
   return {};
 }
 
@@ -62,9 +78,11 @@ void DivisionByZero::judge(Operation *op, const RangeAnalysis &ranges) {
   if (!sure)
     return;
   // A divisor that is 0 in some channels of a constant, say: not all of it.
-  FindingBuilder finding = report(op, op->getResult(0));
-  finding.certainty(*sure).message("the divisor " +
-                                   describeZero(divisor, *sure, ranges));
+  FindingBuilder finding = report(op, op->getResult(0), *sure);
+  bool counts = isCount(divisor, ranges);
+  if (counts && isTrained(op))
+    finding.reachedByTraining();
+  finding.message("the divisor " + describeZero(divisor, *sure, ranges));
   watchZeros(finding, divisor, "divisor");
   const AbstractValue &computed = ranges.preRounding(divisor);
   Cell hull = computed.hull();
@@ -79,9 +97,14 @@ void DivisionByZero::judge(Operation *op, const RangeAnalysis &ranges) {
     fixByKeeping(finding, getElementType(divisor),
                  "the divisor and the division");
   const FloatFormat &format = *getFloatFormat(getElementType(divisor));
-  finding.fix("clamp",
-              "clamp the divisor away from 0, to a number that " +
-                  Twine(format.name) + " holds (" +
-                  formatNumber(format.minNormal) + " or more)",
-              clampAwayFromZero(op, divisor, hull, format));
+  if (counts)
+    finding.fix("clamp",
+                "clamp the divisor at 1: it counts, and may count none",
+                clampAwayFromZero(op, divisor, hull, 1));
+  else
+    finding.fix("clamp",
+                "clamp the divisor away from 0, to a number that " +
+                    Twine(format.name) + " holds (" +
+                    formatNumber(format.minNormal) + " or more)",
+                clampAwayFromZero(op, divisor, hull, format.minNormal));
 }

@@ -4,9 +4,12 @@
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Hazards/OverflowSites.h"
+#include "mpopt/Hazards/TrainingFacts.h"
 #include "mpopt/Repair/Fix.h"
 
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Parameters.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
 
@@ -20,6 +23,17 @@ namespace mpopt {
 using namespace mlir;
 using namespace mpopt;
 
+/// True for an exponential of a parameter, a scale or temperature in a format
+/// whose edge is no further than numbers that training reaches: 11 in FP16.
+static bool isLearned(Operation *op) {
+  constexpr double kReached = 16;
+  if (!isa<mp::ExpOp>(op) || !isTrained(op))
+    return false;
+  const FloatFormat *format = getFloatFormat(getElementType(op->getResult(0)));
+  return format && std::log(format->overflowFrom) < kReached &&
+         isParameter(peel(op->getOperand(0), Peel::CastsAndViews));
+}
+
 namespace {
 struct ExpOverflow : mpopt::impl::ExpOverflowBase<ExpOverflow> {
   void check(ModuleOp) override {
@@ -27,6 +41,14 @@ struct ExpOverflow : mpopt::impl::ExpOverflowBase<ExpOverflow> {
     for (const OverflowSite &site : sites.sites)
       if (site.form == OverflowForm::Exponential)
         judge(site, sites.ranges());
+    forEachOp([&](Operation *op) {
+      if (isLearned(op) && !sites.find(op->getResult(0)))
+        judge({op->getResult(0),
+               OverflowForm::Exponential,
+               Certainty::Possible,
+               {}},
+              sites.ranges());
+    });
   }
 
 private:
@@ -55,11 +77,19 @@ static double roundDown(double edge, const FloatFormat &format) {
 void ExpOverflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
   Operation *op = site.op();
   FindingBuilder finding = report(op, site.value, site.certainty);
+  if (isTrained(op))
+    finding.reachedByTraining();
   addSite(finding, site, ranges);
   if (!finding.isDescribed())
     return;
   const FloatFormat &format = *getFloatFormat(getElementType(site.value));
-  std::string message = describeOverflow(site, ranges);
+  std::string message = isLearned(op)
+                            ? "the argument is a parameter, which training may "
+                              "move past " +
+                                  formatNumber(*getEdge(op, format)) +
+                                  ", where the result leaves " +
+                                  std::string(format.name)
+                            : describeOverflow(site, ranges);
   if (std::optional<double> edge = getEdge(op, format)) {
     Value argument = op->getOperand(0);
     const AbstractValue &read = ranges.of(argument);
@@ -68,7 +98,7 @@ void ExpOverflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
     double most = estimate ? hull.likelyHi : hull.hi;
     if (isa<mp::SinhOp, mp::CoshOp>(op))
       most = estimate ? likelyMagnitude(read).value_or(most) : hull.absMax();
-    if (std::isfinite(most))
+    if (std::isfinite(most) && !isLearned(op))
       message = "an argument of " + formatNumber(most) + " is past " +
                 formatNumber(*edge) + ", where the result leaves " +
                 std::string(format.name);
@@ -80,8 +110,7 @@ void ExpOverflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
   finding.fix("change-op",
               "subtract the row's maximum first, as softmax and logsumexp do",
               planShift(op));
-  finding.fix("change-op",
-              "take softplus of the argument for log(1 + exp(x))",
+  finding.fix("change-op", "take softplus of the argument for log(1 + exp(x))",
               planSoftplus(op));
   if (std::optional<double> edge = getEdge(op, format)) {
     double most =
