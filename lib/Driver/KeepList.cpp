@@ -22,7 +22,9 @@ struct Form {
   StringRef ending;
   FoundBy by;
   /// The ops have what they are found by.
-  void (*write)(OStream &json, llvm::ArrayRef<KeptOpRef> ops);
+  void (*write)(OStream &json, const Form &form, llvm::ArrayRef<KeptOpRef> ops);
+  /// Of a form that is a list of names.
+  StringRef key = {};
 };
 } // namespace
 
@@ -61,45 +63,31 @@ static std::string toPattern(StringRef name) {
   return pattern;
 }
 
-static void writeNames(OStream &json, StringRef key,
-                       const llvm::SetVector<StringRef> &names) {
+static llvm::SetVector<StringRef> getNames(FoundBy by,
+                                           llvm::ArrayRef<KeptOpRef> ops) {
+  llvm::SetVector<StringRef> names;
+  for (const KeptOpRef &kept : ops)
+    if (by == FoundBy::Node)
+      names.insert(kept.op.name);
+    else
+      names.insert_range(kept.outputs);
+  return names;
+}
+
+static void writeNames(OStream &json, const Form &form,
+                       llvm::ArrayRef<KeptOpRef> ops) {
   json.object([&] {
-    json.attributeArray(key, [&] {
-      for (StringRef name : names)
+    json.attributeArray(form.key, [&] {
+      for (StringRef name : getNames(form.by, ops))
         json.value(jsonText(name));
     });
   });
 }
 
-static llvm::SetVector<StringRef> getNodes(llvm::ArrayRef<KeptOpRef> ops) {
-  llvm::SetVector<StringRef> names;
-  for (const KeptOpRef &kept : ops)
-    names.insert(kept.op.name);
-  return names;
-}
-
-static llvm::SetVector<StringRef> getTensors(llvm::ArrayRef<KeptOpRef> ops) {
-  llvm::SetVector<StringRef> names;
-  for (const KeptOpRef &kept : ops)
-    names.insert_range(kept.outputs);
-  return names;
-}
-
-static void writeBlockList(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
-  writeNames(json, "node_block_list", getNodes(ops));
-}
-
-static void writeForCoreML(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
-  writeNames(json, "ops", getNodes(ops));
-}
-
-static void writeForOpenVINO(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
-  writeNames(json, "tensors", getTensors(ops));
-}
-
 /// Names of types are those of the module `tensorrt`. Outputs of integers have
 /// one type only, and are left out.
-static void writeForTensorRT(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
+static void writeForTensorRT(OStream &json, const Form &,
+                             llvm::ArrayRef<KeptOpRef> ops) {
   llvm::MapVector<StringRef, llvm::SetVector<StringRef>> layers;
   for (const KeptOpRef &kept : ops)
     layers[kept.op.name].insert_range(kept.outputs);
@@ -119,7 +107,8 @@ static void writeForTensorRT(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
 
 /// A recipe: weights in FP16, but for those of the ops. A later entry wins, and
 /// the scope of an op is its outputs' names with a semicolon after each.
-static void writeForLiteRT(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
+static void writeForLiteRT(OStream &json, const Form &,
+                           llvm::ArrayRef<KeptOpRef> ops) {
   auto entry = [&](const std::string &scope, StringRef algorithm,
                    llvm::function_ref<void()> more) {
     json.object([&] {
@@ -140,7 +129,7 @@ static void writeForLiteRT(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
         json.attribute("explicit_dequantize", true);
       });
     });
-    for (StringRef tensor : getTensors(ops))
+    for (StringRef tensor : getNames(FoundBy::Tensors, ops))
       entry("(^|;)" + toPattern(tensor) + ";", "no_quantize", [] {});
   });
 }
@@ -148,11 +137,11 @@ static void writeForLiteRT(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
 /// Of files with another ending mpopt's own form is written.
 static constexpr Form kForms[] = {
     {".autocast.txt", FoundBy::Node, nullptr}, // no JSON
-    {".ort.json", FoundBy::Node, writeBlockList},
-    {".occ.json", FoundBy::Node, writeBlockList},
+    {".ort.json", FoundBy::Node, writeNames, "node_block_list"},
+    {".occ.json", FoundBy::Node, writeNames, "node_block_list"},
     {".trt.json", FoundBy::Node, writeForTensorRT},
-    {".openvino.json", FoundBy::Tensors, writeForOpenVINO},
-    {".coreml.json", FoundBy::Node, writeForCoreML},
+    {".openvino.json", FoundBy::Tensors, writeNames, "tensors"},
+    {".coreml.json", FoundBy::Node, writeNames, "ops"},
     {".litert.json", FoundBy::Tensors, writeForLiteRT},
 };
 
@@ -169,12 +158,15 @@ unsigned mpopt::writeKeepList(llvm::raw_ostream &os, StringRef file,
   });
   if (!isOwn && !form->write) {
     // Python's re.match anchors a pattern in front.
-    for (StringRef name : getNodes(found))
+    for (StringRef name : getNames(form->by, found))
       os << toPattern(name) << "$\n";
     return ops.size() - found.size();
   }
   OStream json(os, /*IndentSize=*/2);
-  (isOwn ? writeOwn : form->write)(json, found);
+  if (isOwn)
+    writeOwn(json, found);
+  else
+    form->write(json, *form, found);
   json.flush();
   os << '\n';
   return ops.size() - found.size();

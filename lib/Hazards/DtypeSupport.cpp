@@ -90,7 +90,7 @@ StringRef mpopt::getMissingKernel(Operation *op) {
       .Cases({"cholesky",
               "cholesky_inverse",
               "cholesky_solve",
-              "det",
+
               "eig",
               "eigh",
               "eigvals",

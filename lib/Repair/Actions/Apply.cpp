@@ -160,6 +160,39 @@ static bool rewriteAll(Ops ops, function_ref<double(double)> change) {
       ops, [&](Operation *op) { return rewriteConstant(op, change); });
 }
 
+/// The function computed otherwise, or the arithmetic in another order.
+static bool applyForm(const FixAction &action, Ops ops, RetiredOps &retired) {
+  using Kind = FixAction::Kind;
+  switch (action.kind) {
+  case Kind::LogOfOperand:
+    return takeLogOfOperand(ops, action.upper == 1, retired);
+  case Kind::SigmoidOfNegative:
+    return takeSigmoidOfNegative(ops, retired);
+  case Kind::ShiftByMaximum:
+    return shiftByMaximum(ops, retired);
+  case Kind::CentreFirst:
+    return centreFirst(ops, retired);
+  case Kind::TakeOther:
+    return takeOther(ops, action.operands.front(), retired);
+  case Kind::LossOfLogits:
+    return takeLossOfLogits(ops, retired);
+  case Kind::SoftplusOfOperand:
+    return takeSoftplus(ops, retired);
+  case Kind::Log1pOfOperand:
+    return takeLog1p(ops, action.operands.front(), retired);
+  case Kind::MeanOfSum:
+    return takeMean(ops, retired);
+  case Kind::RootOfEach:
+    return takeRootOfEach(ops, retired);
+  case Kind::DivideTwice:
+    return divideTwice(ops, retired);
+  case Kind::ScaleBeforeCast:
+    return scaleBeforeCast(ops, retired);
+  default:
+    llvm_unreachable("unknown kind");
+  }
+}
+
 bool mpopt::applyFix(const FixAction &action,
                      function_ref<Operation *(Operation *)> find,
                      RetiredOps &retired) {
@@ -194,30 +227,6 @@ bool mpopt::applyFix(const FixAction &action,
   case Kind::Scale:
     return applyScale(ops, action.operands, int(action.number),
                       unsigned(action.upper));
-  case Kind::LogOfOperand:
-    return takeLogOfOperand(ops, action.upper == 1, retired);
-  case Kind::SigmoidOfNegative:
-    return takeSigmoidOfNegative(ops, retired);
-  case Kind::ShiftByMaximum:
-    return shiftByMaximum(ops, retired);
-  case Kind::CentreFirst:
-    return centreFirst(ops, retired);
-  case Kind::TakeOther:
-    return takeOther(ops, action.operands.front(), retired);
-  case Kind::LossOfLogits:
-    return takeLossOfLogits(ops, retired);
-  case Kind::SoftplusOfOperand:
-    return takeSoftplus(ops, retired);
-  case Kind::Log1pOfOperand:
-    return takeLog1p(ops, action.operands.front(), retired);
-  case Kind::MeanOfSum:
-    return takeMean(ops, retired);
-  case Kind::RootOfEach:
-    return takeRootOfEach(ops, retired);
-  case Kind::DivideTwice:
-    return divideTwice(ops, retired);
-  case Kind::ScaleBeforeCast:
-    return scaleBeforeCast(ops, retired);
   case Kind::SkipCast:
     return skipCast(ops.front());
   case Kind::WidenExplicitly:
@@ -228,6 +237,7 @@ bool mpopt::applyFix(const FixAction &action,
     return removeCast(ops.front(), retired);
   case Kind::CastFirst:
     return castFirst(ops);
+  default:
+    return applyForm(action, ops, retired);
   }
-  llvm_unreachable("unknown kind");
 }
