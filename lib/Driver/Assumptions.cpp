@@ -109,6 +109,12 @@ static Assumption assume(StringRef name, const InputRange *range,
   if (range->mean) {
     assumption.mean = *range->mean;
     assumption.std = *range->std;
+    // A bound that nobody declared does not cut off what is declared.
+    if (!range->bound && !assumed) {
+      auto &[lo, hi] = assumption.bound;
+      lo = std::min(lo, *range->mean + kDefaultBound.lo * *range->std);
+      hi = std::max(hi, *range->mean + kDefaultBound.hi * *range->std);
+    }
   }
   return assumption;
 }
