@@ -306,8 +306,9 @@ static std::optional<double> shareOfFunction(Value value,
 
 /// The share of whole numbers that change, with edges at a distance of 1.
 std::optional<double> ChangedDecisions::shareOfWhole(Value value) const {
+  // Whole numbers change by 1 or more where their errors crossed an edge.
   if (ranges.preRounding(value).integral)
-    return 0;
+    return moments.isKnown(value) ? std::min(1.0, moments.of(value).error) : 0;
   if (auto share = shareOfFunction(value, ranges))
     return share;
   if (!moments.isKnown(value))

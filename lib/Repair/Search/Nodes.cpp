@@ -142,7 +142,7 @@ SmallVector<Node, 4> Nodes::findNodes(Value value) const {
   addReaders(value, readers);
   for (Operation *op : readers) {
     // Indices, shapes and comparisons pass no rounding on.
-    bool passesOn = (deciding && getOpKind(op) == OpKind::Decide) ||
+    bool passesOn = (deciding && getOpKind(op) != OpKind::Source) ||
                     llvm::any_of(op->getResults(), [](Value result) {
                       return isa<FloatType>(getElementType(result));
                     });
