@@ -306,9 +306,8 @@ static std::optional<double> shareOfFunction(Value value,
 
 /// The share of whole numbers that change, with edges at a distance of 1.
 std::optional<double> ChangedDecisions::shareOfWhole(Value value) const {
-  // Whole numbers change by 1 or more where their errors crossed an edge.
   if (ranges.preRounding(value).integral)
-    return moments.isKnown(value) ? std::min(1.0, moments.of(value).error) : 0;
+    return 0;
   if (auto share = shareOfFunction(value, ranges))
     return share;
   if (!moments.isKnown(value))
@@ -409,6 +408,13 @@ static std::optional<std::pair<double, int64_t>> chosenAlong(Operation *op,
 
 double ChangedDecisions::shareOf(Value value) const {
   double share = shares.lookup(value);
+  // Whole floats change by 1 or more where their errors crossed an edge; what
+  // is computed with them is off by as much, and no other choice.
+  if (auto cast = value.getDefiningOp<mp::CastOp>();
+      cast && isFloat(cast.getInput()) &&
+      ranges.preRounding(cast.getInput()).integral &&
+      moments.isKnown(cast.getInput()))
+    return std::max(share, std::min(1.0, moments.of(cast.getInput()).error));
   Value made = peel(value);
   Operation *op = made.getDefiningOp();
   if (!op || !decidesBy(op, made) || !moments.isKnown(op->getOperand(0)))
