@@ -199,7 +199,9 @@ void Reverse::noteReads(Operation *op, Operation *before) {
 
 LogicalResult Reverse::runOp(Operation *op, ArrayRef<Value> gradients) {
   auto count = [&] {
-    ++lacking[op->getName().getStringRef().str()];
+    auto opaque = dyn_cast<mp::OpaqueOp>(op);
+    StringRef name = op->getName().getStringRef();
+    ++lacking[(opaque ? opaque.getName() : name).str()];
     op->emitRemark("lacks a gradient");
   };
   auto differentiable = dyn_cast<DifferentiableOpInterface>(op);

@@ -103,7 +103,10 @@ static void describeTraining(const Options &options,
   for (const auto &[op, count] : training.lacking)
     report.warnings.push_back(
         "gradients lack the part of " + std::to_string(count) + " " + op +
-        (count == 1 ? " op" : " ops") + ", whose gradient is not known");
+        (count == 1 ? " op" : " ops") +
+        (StringRef(op).contains("_backward")
+             ? ", a second derivative, which is not analysed"
+             : ", whose gradient is not known"));
 }
 
 /// Moves what the analysis has found into the report.
@@ -114,6 +117,8 @@ static void fillReport(const Options &options, const ImportResult &imported,
     describeTraining(options, *result.training, report);
     report.training = std::move(result.training->gradients);
   }
+  if (!result.unjudged.empty())
+    report.warnings.push_back(result.unjudged);
   // Probes are there to decide what is only possible, too.
   bool all = options.action == Action::Instrument;
   listFindings(std::move(result.findings),

@@ -416,6 +416,11 @@ llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
 
   if (llvm::Error error = step->append())
     return fail(std::move(error));
+  result.unjudged = step->whyUnjudged();
+  if (!result.unjudged.empty()) {
+    check.observeRanges(observe);
+    return result;
+  }
   ModuleCheck whole(options, module, isAboutTraining);
   whole.runRules();
   whole.takeFindings();

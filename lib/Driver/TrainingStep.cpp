@@ -160,8 +160,8 @@ Error TrainingStep::assumeTargets(unsigned first) {
   return Error::success();
 }
 
-/// The first op behind the loss that is not modelled, as a clause; empty if
-/// there is none.
+/// Why no gradient passes the first op behind the loss that is not modelled;
+/// empty if there is none.
 static std::string describeOpaque(Value loss) {
   SmallVector<Operation *> work = {loss.getDefiningOp()};
   llvm::DenseSet<Operation *> seen;
@@ -170,7 +170,8 @@ static std::string describeOpaque(Value loss) {
     if (!op || !seen.insert(op).second)
       continue;
     if (auto opaque = dyn_cast<mp::OpaqueOp>(op))
-      return ": " + opaque.getName().str() + " ('" + getOpName(op) +
+      return "the training step is not judged, the model is: " +
+             opaque.getName().str() + " ('" + getOpName(op) +
              "') is not modelled" +
              (getMissingKernel(op).empty() ? ""
                                            : ", and PyTorch has no kernel of "
@@ -212,13 +213,16 @@ Error TrainingStep::differentiate(Value loss) {
       appendGradients(function, request, &reads);
   if (failed(parameters))
     return failReported();
-  if (parameters->empty())
+  if (parameters->empty()) {
+    unjudged = describeOpaque(loss);
+    if (!unjudged.empty())
+      return Error::success();
     return llvm::createStringError(
-        (config.parameters.empty()
-             ? "no gradient of the loss reaches a parameter"
-             : "no gradient of the loss reaches a parameter that the training "
-               "configuration lists") +
-        describeOpaque(loss));
+        config.parameters.empty()
+            ? "no gradient of the loss reaches a parameter"
+            : "no gradient of the loss reaches a parameter that the training "
+              "configuration lists");
+  }
   result.parameters = std::move(*parameters);
   if (options.memory)
     result.memory = describeMemory(function, reads, result.parameters, config);

@@ -26,6 +26,9 @@ public:
   /// (Settings.h) on the function.
   llvm::Error append();
 
+  /// Why nothing can be said of the step although the model can be judged;
+  /// empty if something can.
+  const std::string &whyUnjudged() const { return unjudged; }
   CheckedTraining takeResult() { return std::move(result); }
 
 private:
@@ -46,6 +49,7 @@ private:
   /// Those that graphs of terms are in.
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> graphs;
   CheckedTraining result;
+  std::string unjudged;
 };
 
 } // namespace mpopt

@@ -195,6 +195,19 @@ void Appender::mark(Operation *before) {
     });
 }
 
+static bool leadsToOpaque(Value value) {
+  SmallVector<Value> work = {value};
+  llvm::DenseSet<Operation *> seen;
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val().getUsers()) {
+      if (isa<mp::OpaqueOp>(user))
+        return true;
+      if (seen.insert(user).second)
+        llvm::append_range(work, user->getResults());
+    }
+  return false;
+}
+
 LogicalResult Appender::appendResults(ArrayRef<Value> wanted,
                                       const Gradients &gradients) {
   SmallVector<Value> returned;
@@ -204,6 +217,9 @@ LogicalResult Appender::appendResults(ArrayRef<Value> wanted,
     StringRef name = getValueName(value);
     if (!gradient) {
       Operation *maker = value.getDefiningOp();
+      // A gradient through an op without a formula is not known, not absent.
+      if (!gradients.lacking.empty() && leadsToOpaque(value))
+        continue;
       if (!maker || isa<mp::ConstantOp>(maker) || storesConstant(maker))
         detached.push_back(builder.getStringAttr(name));
       continue;

@@ -24,7 +24,7 @@ func.func @branch(%x: tensor<4xf32> {mp.name = "x"}, %c: tensor<i1>) -> tensor<4
 // An op that lacks a gradient is named and counted; the other path has its own.
 // CHECK-LABEL: func.func @lacking
 // CHECK-SAME: "grad(x)"
-// CHECK-SAME: mp.lacks_gradient = {mp.opaque = 2 : i64}
+// CHECK-SAME: mp.lacks_gradient = {"com.acme::Foo" = 2 : i64}
 func.func @lacking(%x: tensor<4xf32> {mp.name = "x"}) -> tensor<4xf32> {
   // expected-remark @below {{lacks a gradient}}
   %0 = mp.opaque "com.acme::Foo"(%x) : (tensor<4xf32>) -> tensor<4xf32>

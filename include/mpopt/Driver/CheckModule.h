@@ -59,6 +59,8 @@ struct CheckedModule {
 
   /// Only with `--train`.
   std::optional<CheckedTraining> training;
+  /// Why there is none although there should be.
+  std::string unjudged;
 
   // Set only if a rule asked for ranges.
   unsigned proved = 0, tensors = 0;
