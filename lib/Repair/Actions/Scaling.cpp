@@ -4,6 +4,7 @@
 #include "mpopt/Repair/Scaling.h"
 #include "mpopt/Repair/Fix.h"
 
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include <cmath>
@@ -19,8 +20,12 @@ static double getSize(Value value, const RangeAnalysis &ranges) {
 
 static std::string describe(const FixAction &action, const char *what,
                             const char *where) {
+  bool isAdded = llvm::any_of(action.ops, [](Operation *op) {
+    return hasRole(op, Role::Addition | Role::Subtraction);
+  });
   return std::string("scale ") + what + " by 2^" +
          std::to_string(int(action.number)) +
+         (isAdded ? ", what is added to the result alike," : "") +
          " and what is made of the result back, where " + where +
          "; exact as long as nothing leaves the dtype";
 }

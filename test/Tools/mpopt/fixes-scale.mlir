@@ -29,7 +29,7 @@ module {
 // NORM-NEXT: "text": "keep
 // NORM:      "kind": "scale",
 // NORM-NEXT: "safe": true,
-// NORM-NEXT: "text": "scale its operand by 2^-4 and what is made of the result back, where it fits
+// NORM-NEXT: "text": "scale its operand by 2^-4
 
 //--- layer.mlir
 // Through a bias, a list of parts and a view to the next product.
