@@ -368,6 +368,21 @@ static void addTraining(CheckedModule &result, CheckedModule trained,
   result.training->gradients = std::move(gradients);
 }
 
+/// Has the rules of training look at the step, which has been appended, and
+/// adds what they find.
+static void checkStep(const Options &options, ModuleOp module,
+                      TrainingStep &step, RangeObserver observe,
+                      CheckedModule &result) {
+  ModuleCheck whole(options, module, isAboutTraining);
+  whole.runRules();
+  whole.takeFindings();
+  whole.observeRanges(observe);
+  whole.tryFixes();
+  CheckedModule trained = whole.takeResult();
+  addTraining(result, std::move(trained), step.takeResult(),
+              whole.describeStep());
+}
+
 llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
                                                  ModuleOp module,
                                                  RangeObserver observe,
@@ -417,17 +432,9 @@ llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
   if (llvm::Error error = step->append())
     return fail(std::move(error));
   result.unjudged = step->whyUnjudged();
-  if (!result.unjudged.empty()) {
+  if (result.unjudged.empty())
+    checkStep(options, module, *step, observe, result);
+  else
     check.observeRanges(observe);
-    return result;
-  }
-  ModuleCheck whole(options, module, isAboutTraining);
-  whole.runRules();
-  whole.takeFindings();
-  whole.observeRanges(observe);
-  whole.tryFixes();
-  CheckedModule trained = whole.takeResult();
-  addTraining(result, std::move(trained), step->takeResult(),
-              whole.describeStep());
   return result;
 }

@@ -134,6 +134,23 @@ static std::string describe(bool zero, bool breaks, const FloatFormat &format) {
          (breaks ? ", in a logarithm or division" : "");
 }
 
+static void addFixes(FindingBuilder &finding, Operation *op,
+                     const Readers &readers, bool zero,
+                     const FloatFormat &format) {
+  finding.fix("change-op",
+              !zero && readers.complementLogs.empty()
+                  ? "take sigmoid(-x) for 1 - sigmoid(x)"
+              : hasRole(op, Role::Softmax) ? "take log_softmax of the logits"
+                                           : "take log_sigmoid of the logits",
+              useLogits(op, readers, zero));
+  double most = 1 - 2 * format.epsilon();
+  if (!zero && readers.breaks)
+    finding.fix("clamp",
+                "clip the probability to at most " + formatNumber(most) +
+                    " for 1 - p",
+                FixAction::clamp(readers.complement, 1, -kInfinity, most));
+}
+
 void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
   if (!hasRole(op, Role::Probability))
     return;
@@ -190,18 +207,7 @@ void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
     // First order tells of the numbers next to 1, and of no step to it.
     if (!zero && breaks)
       finding.unexpected();
-    finding.fix("change-op",
-                !zero && readers.complementLogs.empty()
-                    ? "take sigmoid(-x) for 1 - sigmoid(x)"
-                : softmax ? "take log_softmax of the logits"
-                          : "take log_sigmoid of the logits",
-                useLogits(op, readers, zero));
-    double most = 1 - 2 * format->epsilon();
-    if (!zero && breaks)
-      finding.fix("clamp",
-                  "clip the probability to at most " + formatNumber(most) +
-                      " for 1 - p",
-                  FixAction::clamp(readers.complement, 1, -kInfinity, most));
+    addFixes(finding, op, readers, zero, *format);
     fixByKeeping(finding, getElementType(result),
                  "the probability and what reads it");
   }
