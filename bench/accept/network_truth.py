@@ -56,9 +56,10 @@ def watched_tensors(stored: onnx.ModelProto, outputs: list[str]) -> list[str]:
 def measure_network(model: Model, row: str) -> dict:
     """Errors of outputs and extremes of tensors under storage in the row's format."""
     proto = model.proto()
-    stored = storage.with_storage(proto, element=ELEMENTS[row])
+    stored = storage.with_storage(model.proto(model.kernels), element=ELEMENTS[row])
     outputs = [output.name for output in proto.graph.output]
-    watched = watched_tensors(stored, outputs)
+    computed = {f"{name}.computed" for node in proto.graph.node for name in node.output}
+    watched = [name for name in watched_tensors(stored, outputs) if name in computed]
     exact, rounded = session(proto, outputs), session(stored, outputs + watched)
     errors, extremes = {name: Errors() for name in outputs}, Extremes()
     for feed in feeds(model, proto):

@@ -4,6 +4,8 @@ A model is `models/NAME.yaml`:
 
     about: what it shows, in a line
     graph: NAME.pt2 (a skeleton in graphs/) or ONNX text
+    kernels: ONNX text                what a target's kernels compute in place of `graph`, node by
+                                      node: the truth of rows with `--target`
     loss: NAME.pt2                    the same with its loss as first output, for `train`
     seed: 0
     weights: {PATTERN: RECIPE}        weights.py; in ONNX text the tensors that are declared
@@ -32,7 +34,7 @@ from weights import make_weight
 
 FOLDER = Path(__file__).resolve().parent
 VERDICTS = ("passes", "fails", "unjudged")
-KEYS = {"about", "graph", "loss", "seed", "weights", "inputs", "targets", "rows", "options"}
+KEYS = {"about", "graph", "kernels", "loss", "seed", "weights", "inputs", "targets", "rows", "options"}
 MOST_MODELS = 90
 MOST_BYTES = 2 << 20
 
@@ -55,6 +57,7 @@ class Model:
     about: str
     graph: str
     rows: dict[str, str]
+    kernels: str = ""
     loss: str = ""
     seed: int = 0
     weights: dict[str, dict] = field(default_factory=dict)
@@ -85,9 +88,9 @@ class Model:
             file.write_bytes(self.proto().SerializeToString())
         return file
 
-    def proto(self) -> onnx.ModelProto:
-        """The ONNX model, its declared tensors without a value made by recipe."""
-        model = onnx.parser.parse_model(self.graph)
+    def proto(self, text: str = "") -> onnx.ModelProto:
+        """The ONNX model, or that of another text, its declared tensors without a value made by recipe."""
+        model = onnx.parser.parse_model(text or self.graph)
         graph = model.graph
         computed = {name for node in graph.node for name in node.output}
         weights = [value for value in graph.value_info if value.name not in computed]

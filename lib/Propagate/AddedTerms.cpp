@@ -1,7 +1,7 @@
 //===- AddedTerms.cpp - How many terms an op adds, and where
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Not covered: recurrent cells, bilinear forms, losses' own reductions.
+// Not covered: recurrent cells, bilinear forms, sums inside of single losses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,7 +12,9 @@
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/AttentionOps.h"
 #include "mpopt/Dialect/Ops/ControlFlowOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/LossOps.h"
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/PoolingOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
@@ -28,6 +30,11 @@ using namespace mlir;
 using namespace mpopt;
 
 using MaybeCount = std::optional<int64_t>;
+
+/// The name by which a target knows the op's kernel.
+static StringRef getKernel(Operation *op) {
+  return op->getName().stripDialect();
+}
 
 /// The size of an axis, counted from the end if negative.
 static MaybeCount getDim(Value value, int64_t axis) {
@@ -143,10 +150,60 @@ static int64_t getAxis(Operation *op) {
   return axis ? axis.getInt() : -1;
 }
 
+/// The elements of operand 0 for one of the result: along `axes`, or all that
+/// the result does not keep.
+static MaybeCount countReduced(Operation *op) {
+  Value input = op->getOperand(0);
+  if (auto axes = op->getAttrOfType<DenseI64ArrayAttr>("axes")) {
+    MaybeCount count = 1;
+    for (int64_t axis : axes.asArrayRef())
+      count = count * getDim(input, axis);
+    if (!axes.empty())
+      return count;
+  }
+  MaybeCount all = getNumElements(getShape(input));
+  MaybeCount left = getNumElements(getShape(op->getResult(0)));
+  if (!all || !left || *left == 0)
+    return std::nullopt;
+  return *all / *left;
+}
+
+static MaybeCount countWindow(ArrayRef<int64_t> kernel) {
+  MaybeCount count = 1;
+  for (int64_t size : kernel)
+    count = count * size;
+  return count;
+}
+
+/// The powers of elements, or of differences, under the root of a length.
+static MaybeCount countPowers(Operation *op) {
+  Value input = op->getOperand(0);
+  if (hasRole(op, Role::Reduction) && hasRole(op, Role::Statistic))
+    return countReduced(op);
+  return llvm::TypeSwitch<Operation *, MaybeCount>(op)
+      .Case<mp::LpNormalizeOp, mp::CosineSimilarityOp>(
+          [&](auto op) { return getDim(input, op.getAxis()); })
+      .Case<mp::PdistOp, mp::CdistOp>([&](auto) { return getDim(input, -1); })
+      .Case([&](mp::DistOp) { return getNumElements(getShape(input)); })
+      .Case([&](mp::RenormOp op) {
+        MaybeCount all = getNumElements(getShape(input));
+        MaybeCount slices = getDim(input, op.getAxis());
+        return all && slices && *slices > 0 ? MaybeCount(*all / *slices)
+                                            : std::nullopt;
+      })
+      .Case([](mp::LRNOp op) { return op.getSize(); })
+      .Case([](mp::LpPoolOp op) { return countWindow(op.getKernelShape()); })
+      .Case([&](mp::GlobalLpPoolOp) { return countFrom(input, 2); })
+      .Case([&](mp::MeanVarianceNormOp) { return countReduced(op); })
+      .Default(MaybeCount());
+}
+
 static MaybeCount countRow(Operation *op) {
   Value input = op->getOperand(0);
   if (hasRole(op, Role::Softmax))
     return getDim(input, getAxis(op));
+  if (MaybeCount count = countPowers(op))
+    return count;
   MaybeShape shape = getShape(input);
   if (!shape)
     return std::nullopt;
@@ -181,11 +238,12 @@ std::optional<AddedTerms> mpopt::getInnerTerms(Operation *op,
   if (!own)
     return std::nullopt;
   if (MaybeCount count = countProducts(op))
-    return AddedTerms{*count, &target.products(*own)};
+    return AddedTerms{*count, &target.products(*own, getKernel(op))};
   if (MaybeCount count = countRow(op)) {
     // A model may ask for a narrower sum than the target's. A wider one is what
     // exporters write by default, and no kernel of a target that has none.
-    const FloatFormat *stated = getStated(op), *sums = &target.sums(*own);
+    const FloatFormat *stated = getStated(op);
+    const FloatFormat *sums = &target.sums(*own, getKernel(op));
     return AddedTerms{*count,
                       stated && stated->digits < sums->digits ? stated : sums};
   }
@@ -196,20 +254,21 @@ std::optional<AddedTerms> mpopt::getInnerTerms(Operation *op,
 // Sums
 //===----------------------------------------------------------------------===//
 
-static MaybeCount countReduced(Operation *op) {
-  Value input = op->getOperand(0);
-  if (auto axes = op->getAttrOfType<DenseI64ArrayAttr>("axes")) {
-    MaybeCount count = 1;
-    for (int64_t axis : axes.asArrayRef())
-      count = count * getDim(input, axis);
-    if (!axes.empty())
-      return count;
-  }
-  MaybeCount all = getNumElements(getShape(input));
-  MaybeCount left = getNumElements(getShape(op->getResult(0)));
-  if (!all || !left || *left == 0)
+/// The losses that a mean or a sum is of: one of each target of a class, or of
+/// each element.
+static MaybeCount countLosses(Operation *op) {
+  auto reduction = op->getAttrOfType<StringAttr>("reduction");
+  if (!reduction || reduction.getValue() == "none")
     return std::nullopt;
-  return *all / *left;
+  MaybeCount most;
+  bool ofClasses = op->getNumOperands() > 1 &&
+                   isa<IntegerType>(getElementType(op->getOperand(1)));
+  if (ofClasses)
+    return getNumElements(getShape(op->getOperand(1)));
+  for (Value operand : op->getOperands())
+    if (MaybeCount count = getNumElements(getShape(operand)))
+      most = std::max(most, count);
+  return most;
 }
 
 static MaybeCount countWritten(Operation *op) {
@@ -222,12 +281,14 @@ static MaybeCount countWritten(Operation *op) {
     return countReduced(op);
   if (isa<mp::GlobalAveragePoolOp>(op))
     return countFrom(op->getOperand(0), 2);
-  if (auto pool = dyn_cast<mp::AveragePoolOp>(op)) {
-    MaybeCount count = 1;
-    for (int64_t size : pool.getKernelShape())
-      count = count * size;
-    return count;
-  }
+  if (isa<mp::AdaptiveAvgPoolOp>(op))
+    return countReduced(op);
+  if (hasRole(op, Role::Loss))
+    return countLosses(op);
+  if (auto pool = dyn_cast<mp::AveragePoolOp>(op))
+    return countWindow(pool.getKernelShape());
+  if (isa<mp::MeanNOp>(op))
+    return op->getNumOperands();
   if (auto sum = dyn_cast<mp::CumSumOp>(op))
     if (std::optional<int64_t> axis = sum.getAxis())
       return getDim(sum.getInput(), *axis);
@@ -296,6 +357,6 @@ std::optional<AddedTerms> mpopt::getWrittenTerms(Operation *op,
   MaybeCount count = own ? countWritten(op) : std::nullopt;
   if (!count)
     return std::nullopt;
-  return AddedTerms{*count, &target.sums(*own), summed,
+  return AddedTerms{*count, &target.sums(*own, getKernel(op)), summed,
                     hasRole(op, Role::MagnitudeSum)};
 }

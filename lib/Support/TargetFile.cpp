@@ -10,6 +10,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <cmath>
+
 using namespace mpopt;
 
 namespace {
@@ -37,7 +39,8 @@ public:
       return fail("its \"schema\" is not \"mpopt-target/1\"");
     for (const auto &[key, value] : *object)
       if (!llvm::is_contained({"schema", "summary", "approximation",
-                               "summation", "products", "sums", "functions"},
+                               "summation", "products", "sums", "functions",
+                               "kernels", "sources"},
                               llvm::StringRef(key)))
         return fail("unknown key \"" + key.str() + "\"");
     std::optional<llvm::StringRef> summary = object->getString("summary");
@@ -56,11 +59,11 @@ public:
       if (!profile->pairwise && order != "sequential")
         return fail("\"summation\" is \"sequential\" or \"pairwise\"");
     }
-    for (auto [key, table] : {std::pair("products", &profile->productTable),
-                              std::pair("sums", &profile->sumTable),
-                              std::pair("functions", &profile->functionTable)})
-      if (std::string error = readTable(*object, key, *table); !error.empty())
-        return fail(error);
+    if (std::string error = readTables(*object, profile->tables, true);
+        !error.empty())
+      return fail(error);
+    if (std::string error = readKernels(*object); !error.empty())
+      return fail(error);
     return profile;
   }
 
@@ -70,12 +73,42 @@ private:
                                    "': " + text);
   }
 
-  static std::string readTable(const llvm::json::Object &object,
-                               llvm::StringRef key,
-                               TargetProfile::Table &table) {
+  /// A format by its name, or what is said of one whose sums overflow before it
+  /// does or have no subnormal numbers:
+  /// `{"format": "f32", "overflow": 32768, "subnormals": false}`.
+  const FloatFormat *readAccumulator(const llvm::json::Value &value) {
+    const llvm::json::Object *object = value.getAsObject();
+    const llvm::json::Value *named = object ? object->get("format") : &value;
+    std::optional<llvm::StringRef> name =
+        named ? named->getAsString() : std::nullopt;
+    const FloatFormat *format = name ? FloatFormat::byName(*name) : nullptr;
+    if (!object || !format)
+      return format;
+    for (const auto &[key, fact] : *object)
+      if (!llvm::is_contained({"format", "overflow", "subnormals"},
+                              llvm::StringRef(key)))
+        return nullptr;
+    FloatFormat own = *format;
+    own.overflowFrom = object->getNumber("overflow").value_or(own.overflowFrom);
+    if (!(own.overflowFrom > own.minNormal) ||
+        own.overflowFrom > format->overflowFrom)
+      return nullptr;
+    own.maxFinite = std::min(own.maxFinite,
+                             own.overflowFrom - own.ulp(own.overflowFrom) / 2);
+    if (object->getBoolean("subnormals") == false) {
+      own.minSubnormal = own.minNormal;
+      own.flushAt = std::nextafter(own.minNormal, 0);
+    }
+    return &profile->limited.emplace_back(own);
+  }
+
+  std::string readTable(const llvm::json::Object &object, llvm::StringRef key,
+                        TargetProfile::Table &table, bool required) {
     const llvm::json::Object *entries = object.getObject(key);
     if (!entries)
-      return ("\"" + key + "\" is missing or no object").str();
+      return required || object.get(key)
+                 ? ("\"" + key + "\" is missing or no object").str()
+                 : std::string();
     if (!entries->get("*"))
       return ("\"" + key + "\" needs an entry \"*\" for all other formats")
           .str();
@@ -83,15 +116,64 @@ private:
       if (format != "*" && !FloatFormat::byName(format))
         return ("\"" + key + "\": '" + format.str() + "' is no float format")
             .str();
-      const FloatFormat *to = nullptr;
-      if (std::optional<llvm::StringRef> name = accumulator.getAsString())
-        to = FloatFormat::byName(*name);
+      const FloatFormat *to = readAccumulator(accumulator);
       if (!to)
         return ("\"" + key + "\": what '" + format.str() +
                 "' is computed in is no float format")
             .str();
       table[format.str()] = to;
     }
+    return {};
+  }
+
+  std::string readTables(const llvm::json::Object &object,
+                         TargetProfile::Tables &tables, bool required) {
+    for (auto [key, table] : {std::pair("products", &tables.products),
+                              std::pair("sums", &tables.sums),
+                              std::pair("functions", &tables.functions)})
+      if (std::string error = readTable(object, key, *table, required);
+          !error.empty())
+        return error;
+    return {};
+  }
+
+  /// One entry of "kernels": ops, and what their kernels do otherwise.
+  std::string readKernel(const llvm::json::Value &value) {
+    const llvm::json::Object *object = value.getAsObject();
+    const llvm::json::Array *ops = object ? object->getArray("ops") : nullptr;
+    if (!ops || ops->empty())
+      return "an entry of \"kernels\" has no \"ops\", the names of ops";
+    for (const auto &[key, fact] : *object)
+      if (!llvm::is_contained({"ops", "products", "sums", "functions",
+                               "exponentials", "source"},
+                              llvm::StringRef(key)))
+        return "unknown key \"" + key.str() + "\" in \"kernels\"";
+    TargetProfile::Kernel kernel;
+    if (std::string error = readTables(*object, kernel.tables, false);
+        !error.empty())
+      return error;
+    if (const llvm::json::Value *how = object->get("exponentials")) {
+      kernel.plainExponentials = how->getAsString() == "plain";
+      if (!kernel.plainExponentials && how->getAsString() != "shifted")
+        return "\"exponentials\" is \"shifted\" or \"plain\"";
+    }
+    for (const llvm::json::Value &op : *ops) {
+      std::optional<llvm::StringRef> name = op.getAsString();
+      if (!name || !profile->kernels.emplace(name->str(), kernel).second)
+        return "\"kernels\" names an op twice, or by something else than text";
+    }
+    return {};
+  }
+
+  std::string readKernels(const llvm::json::Object &object) {
+    const llvm::json::Value *kernels = object.get("kernels");
+    if (!kernels)
+      return {};
+    if (!kernels->getAsArray())
+      return "\"kernels\" is no list";
+    for (const llvm::json::Value &kernel : *kernels->getAsArray())
+      if (std::string error = readKernel(kernel); !error.empty())
+        return error;
     return {};
   }
 

@@ -4,6 +4,7 @@
 #include "Options.h"
 
 #include "OptionTable.h"
+#include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Driver/Diff.h"
 #include "mpopt/Driver/OptionValues.h"
 #include "mpopt/Driver/Output.h"
@@ -15,6 +16,9 @@
 #include "mpopt/Policy/Policy.h"
 #include "mpopt/Report/OutputFormat.h"
 #include "mpopt/Support/TargetFile.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OperationSupport.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -120,6 +124,23 @@ Error Validator::checkModels() {
   return Error::success();
 }
 
+/// Reads the target, and looks for the ops that it names.
+static Error checkTarget(StringRef name) {
+  auto target = findTarget(name);
+  if (!target)
+    return target.takeError();
+  std::vector<std::string> ops = (*target)->namedOps();
+  if (ops.empty() || llvm::is_contained(getTargetNames(), name.str()))
+    return Error::success();
+  mlir::MLIRContext context;
+  context.loadDialect<mpopt::mp::MPDialect>();
+  for (const std::string &op : ops)
+    if (!mlir::RegisteredOperationName::lookup("mp." + op, &context))
+      return llvm::createStringError(
+          "target '" + name + "': \"kernels\": there is no op '" + op + "'");
+  return Error::success();
+}
+
 Error Validator::checkJudging() {
   if (has(OPT_precision))
     options.precision = spellPrecision(text(OPT_precision));
@@ -129,8 +150,8 @@ Error Validator::checkJudging() {
       return fail("--policy: " + llvm::toString(policy.takeError()));
   options.target = text(OPT_target);
   if (has(OPT_target))
-    if (auto target = findTarget(options.target); !target)
-      return fail("--target: " + llvm::toString(target.takeError()));
+    if (Error error = checkTarget(options.target))
+      return fail("--target: " + llvm::toString(std::move(error)));
   StringRef jobs = text(OPT_jobs);
   if (has(OPT_jobs) && (jobs.getAsInteger(10, options.jobs) ||
                         options.jobs == 0 || options.jobs > 4096))

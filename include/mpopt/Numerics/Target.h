@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The formats in which a kernel adds and evaluates functions, by the format of
-// its operands. Support/TargetFile.h reads a profile from its file.
+// its operands, and what the kernels of single ops do otherwise. Ops are named
+// by their mnemonics in `mp`. Support/TargetFile.h reads a profile from its
+// file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,8 +15,10 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include <list>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace mpopt {
 
@@ -25,13 +29,22 @@ public:
   const std::string &summary() const { return text; }
 
   /// The format in which products of operands of `format` are summed (matmul,
-  /// convolution).
-  const FloatFormat &products(const FloatFormat &format) const;
+  /// convolution). Its largest number is that of the accumulator, which may be
+  /// smaller than its digits suggest.
+  const FloatFormat &products(const FloatFormat &format,
+                              llvm::StringRef op) const;
   /// The format in which elements of `format` are summed (reductions, norms,
   /// softmax, pools).
-  const FloatFormat &sums(const FloatFormat &format) const;
+  const FloatFormat &sums(const FloatFormat &format, llvm::StringRef op) const;
   /// The format in which elementwise functions of `format` are computed.
-  const FloatFormat &functions(const FloatFormat &format) const;
+  const FloatFormat &functions(const FloatFormat &format,
+                               llvm::StringRef op) const;
+  /// True if the kernel takes the exponentials of its elements as they are: a
+  /// softplus or a log-sum-exp without the shift by the largest of them.
+  bool takesPlainExponentials(llvm::StringRef op) const;
+  /// The ops whose kernels have facts of their own.
+  std::vector<std::string> namedOps() const;
+
   /// Absolute error of sigmoid, tanh and erf beyond units in the last place, in
   /// kernels that use rational approximations and clamp their argument.
   double approximation() const { return approximationError; }
@@ -43,8 +56,22 @@ public:
 private:
   friend class TargetReader;
   using Table = std::map<std::string, const FloatFormat *>;
+  struct Tables {
+    Table products, sums, functions;
+  };
+  /// What one op's kernel does otherwise.
+  struct Kernel {
+    Tables tables;
+    bool plainExponentials = false;
+  };
+  const FloatFormat &lookUp(Table Tables::*table, const FloatFormat &format,
+                            llvm::StringRef op) const;
+
   std::string profileName, text;
-  Table productTable, sumTable, functionTable;
+  Tables tables;
+  std::map<std::string, Kernel, std::less<>> kernels;
+  /// Accumulators whose largest number is not that of their format.
+  std::list<FloatFormat> limited;
   double approximationError = 0;
   bool pairwise = false;
 };

@@ -41,8 +41,12 @@ std::optional<AddedTerms> getInnerTerms(mlir::Operation *op,
 std::optional<AddedTerms> getWrittenTerms(mlir::Operation *op,
                                           const TargetProfile &target);
 
-/// True if the format has 16 bits or fewer.
-inline bool isNarrow(const FloatFormat &format) { return format.bits <= 16; }
+/// True if the format has 16 bits or fewer, or if its sums overflow where those
+/// of FP16 do.
+inline bool isNarrow(const FloatFormat &format) {
+  return format.bits <= 16 ||
+         format.overflowFrom <= FloatFormat::f16().overflowFrom;
+}
 
 } // namespace mpopt
 

@@ -23,7 +23,10 @@ bool isSumExact(mlir::Operation *op, const AddedTerms &terms,
 
 /// A sum that a kernel adds in a narrow format.
 struct InnerSum {
+  enum class Form { Terms, Squares, Exponentials };
+
   AddedTerms terms;
+  Form form = Form::Terms;
   /// The error of the sum, and that of the result by it: relative, -1 where a
   /// quotient by Inf is 0.
   SumError error, ofResult;
@@ -36,8 +39,8 @@ struct InnerSum {
 std::optional<InnerSum> findInnerSum(mlir::Operation *op,
                                      const RangeAnalysis &ranges);
 
-/// True if a bound of the terms excludes that the sum inside of `op` overflows,
-/// or there is none.
+/// True if bounds exclude that a number inside of `op` overflows where its
+/// kernel computes in a narrow format, or it does not.
 bool isInnerSumBounded(mlir::Operation *op, const RangeAnalysis &ranges);
 
 } // namespace mpopt

@@ -18,7 +18,7 @@
 
 namespace mpopt {
 
-/// `gpu-tensorcore` (the default), `ort-cpu`, `strict16`.
+/// `gpu-tensorcore`, the default, first.
 std::vector<std::string> getTargetNames();
 
 /// A built-in profile, or the one in a JSON file. The error is one line.

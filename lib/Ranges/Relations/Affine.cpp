@@ -251,7 +251,7 @@ static Value getSquaredRows(Value value, Errors &errors, TransferContext &ctx) {
     return {};
   errors.computed.add(storeError(op->getResult(0)));
   errors.computed.add(
-      {relativeSumError(ctx.sumFormat(input),
+      {relativeSumError(ctx.sumFormat(op),
                         double(std::max<int64_t>(shape->back(), 0)), 8),
        0});
   if (isa<mp::ReduceSumSquareOp>(op))

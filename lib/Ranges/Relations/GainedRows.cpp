@@ -56,7 +56,7 @@ static double normOf(OpTy op, uint64_t count, TransferContext &ctx) {
   const FloatFormat *stash =
       op.getStashType() ? getFloatFormat(*op.getStashType()) : nullptr;
   double error =
-      relativeSumError(ctx.sumFormat(op.getInput()), double(count), 16);
+      relativeSumError(ctx.sumFormat(op.getOperation()), double(count), 16);
   if (stash)
     error = std::max(error, relativeSumError(*stash, double(count), 16));
   return error < 0.25 ? std::sqrt(double(count)) * (1 + 2 * error) : kInfinity;

@@ -121,7 +121,7 @@ static void refineDeviation(mp::SubOp op, Operation *mean, AbstractValue &value,
   getReduction(op.getRhs(), &error);
   error.add(storeError(op.getResult()));
   error.add(functionError(op.getResult(), ctx));
-  error.add({relativeSumError(ctx.sumFormat(mean->getOperand(0)), n, 8), 0});
+  error.add({relativeSumError(ctx.sumFormat(mean), n, 8), 0});
   double most = x.hull().absMax();
   double bound = x.norm->bound * (1 + 2 * error.relative) +
                  std::sqrt(n) * 2 * (error.relative * most + error.absolute);
@@ -152,8 +152,8 @@ static void refineVariance(mp::SubOp op, Operation *mean, AbstractValue &value,
     error.add(functionError(stored, ctx));
   for (Operation *reduction : {mean, other}) {
     error.add(storeError(reduction->getResult(0)));
-    error.add({relativeSumError(ctx.sumFormat(reduction->getOperand(0)), *n, 8),
-               ctx.sumFormat(reduction->getOperand(0)).minSubnormal});
+    error.add({relativeSumError(ctx.sumFormat(reduction), *n, 8),
+               ctx.sumFormat(reduction).minSubnormal});
   }
   double most = ctx.of(x).hull().absMax();
   double off =

@@ -42,7 +42,7 @@ static std::optional<double> deviationError(Value value, const RowScale &scale,
     return std::nullopt;
   error.add(storeError(mean->getResult(0)));
   error.add(storeError(sub.getResult()));
-  error.add({relativeSumError(ctx.sumFormat(scale.of), *n, 8), 0});
+  error.add({relativeSumError(ctx.sumFormat(mean), *n, 8), 0});
   return 2 * error.relative * ctx.of(scale.of).hull().absMax() +
          2 * error.absolute;
 }
@@ -161,7 +161,7 @@ void relations::refineQuotient(Value result, AbstractValue &value,
   double n = double(*last);
   if (positive)
     expectShares(value, n);
-  double lost = relativeSumError(ctx.sumFormat(scale.of), n, 8) +
+  double lost = relativeSumError(ctx.sumFormat(scale.reduction), n, 8) +
                 4 * own.relative + (bound - 1);
   if (!(lost < 0.5))
     return;

@@ -125,7 +125,7 @@ static std::optional<SquareSum> matchSquareSum(Value value,
     result.q /= count;
     result.deviations = true;
   }
-  const FloatFormat &sums = ctx.sumFormat(result.of);
+  const FloatFormat &sums = ctx.sumFormat(op);
   result.error.add(storeError(op->getResult(0)));
   result.error.add({relativeSumError(sums, *n, 8), sums.minSubnormal});
   if (!isa<mp::ReduceMeanOp, mp::ReduceSumOp>(op)) {
@@ -166,7 +166,7 @@ static std::optional<RowScale> matchRoot(Value value, bool inverse,
       return std::nullopt;
     result.of = op->getOperand(0);
     result.axes = *axes;
-    const FloatFormat &sums = ctx.sumFormat(result.of);
+    const FloatFormat &sums = ctx.sumFormat(op);
     double relative = relativeSumError(sums, *n, 8);
     double low =
         std::max(least(op->getResult(0), ctx), 0.99 * least(divisor, ctx));
@@ -228,6 +228,7 @@ static std::optional<RowScale> matchPlainSum(Value value,
   result.of = op->getOperand(0);
   result.axes = *axes;
   result.sum = isa<mp::ReduceSumOp>(op) && !guarded;
+  result.reduction = op;
   error.add(storeError(op->getResult(0)));
   // A rounded sum of such terms, or their maximum, is no smaller than the
   // largest of them.

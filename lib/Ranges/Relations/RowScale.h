@@ -20,6 +20,8 @@ struct RowScale {
   bool squares = false;
   /// A plain sum of values that are not negative.
   bool sum = false;
+  /// The op that adds up.
+  mlir::Operation *reduction = nullptr;
   /// The variance op's deviations differ from `of` by an error of the mean.
   bool deviations = false;
 };

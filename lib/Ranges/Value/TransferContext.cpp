@@ -4,7 +4,10 @@
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Value/OpenAxis.h"
+#include "mpopt/Ranges/Value/PlainExponential.h"
 
 #include <cmath>
 
@@ -51,17 +54,48 @@ double TransferContext::elementsPerGroup(Value value, size_t groups) const {
   return std::max(1.0, count / double(groups));
 }
 
+/// log(1 + e^x) and log(sum of e^x) where e^x is Inf: the kernel gives Inf, or
+/// 0 (Core ML's Neural Engine does); where all of them are 0, log(0).
+static void exponentiate(Operation *op, AbstractValue &value,
+                         TransferContext &ctx) {
+  std::optional<PlainExponential> plain =
+      findPlainExponential(op, ctx.target());
+  if (!plain)
+    return;
+  Cell x = ctx.operand(0).hull();
+  bool overflows = !(plain->largest(x.lo, x.hi) < plain->edge());
+  bool vanishes = !(plain->smallest(x.lo, x.hi) > plain->floor());
+  (plain->factor < 0 ? value.negInf : value.posInf) |= overflows;
+  value.negInf |= vanishes && hasRole(op, Role::ExponentialSum);
+  if (!overflows && !vanishes)
+    return;
+  for (CellRef cell : value.mutableCells())
+    if (!cell.empty())
+      cells::setBound(cell, hull(cells::bound(cell), 0.0));
+}
+
+void TransferContext::result(unsigned index, AbstractValue value) {
+  exponentiate(current, value, *this);
+  setValue(current->getResult(index), std::move(value));
+}
+
 static const FloatFormat &formatOf(Value value) {
   const FloatFormat *format = getFloatFormat(getElementType(value));
   return format ? *format : FloatFormat::f32();
 }
 
 const FloatFormat &TransferContext::productFormat(Value operand) {
-  return target().products(formatOf(operand));
+  return target().products(formatOf(operand),
+                           current->getName().stripDialect());
 }
 const FloatFormat &TransferContext::sumFormat(Value operand) {
-  return target().sums(formatOf(operand));
+  return target().sums(formatOf(operand), current->getName().stripDialect());
+}
+const FloatFormat &TransferContext::sumFormat(Operation *kernel) {
+  return target().sums(formatOf(kernel->getOperand(0)),
+                       kernel->getName().stripDialect());
 }
 const FloatFormat &TransferContext::functionFormat(Value operand) {
-  return target().functions(formatOf(operand));
+  return target().functions(formatOf(operand),
+                            current->getName().stripDialect());
 }

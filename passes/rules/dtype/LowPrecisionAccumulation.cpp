@@ -27,7 +27,7 @@ struct LowPrecisionAccumulation
     const auto &ranges = getAnalysis<RangeAnalysis>();
     forEachOp([&](Operation *op) {
       if (std::optional<AddedTerms> terms = getInnerTerms(op, ranges.target()))
-        if (isNarrow(*terms->format))
+        if (terms->format->bits <= 16)
           judge(op, *terms, ranges);
     });
   }

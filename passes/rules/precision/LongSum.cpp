@@ -50,6 +50,18 @@ private:
 };
 } // namespace
 
+static std::string describeAdded(const InnerSum &sum) {
+  bool takes = sum.form == InnerSum::Form::Exponentials;
+  std::string count = formatNumber(double(sum.terms.count));
+  std::string what =
+      takes && sum.terms.count == 1 ? "takes e^x of an element as it is"
+      : takes ? "adds " + count + " exponentials as they are"
+      : sum.form == InnerSum::Form::Squares ? "adds " + count + " squares"
+                                            : "adds " + count + " terms";
+  return "the kernel " + what + " in " + sum.terms.format->name.str() +
+         ", which is expected to reach ";
+}
+
 /// Where the result itself is in range: an overflow that only the kernel sees.
 void LongSum::reportOverflow(Operation *op, const InnerSum &sum,
                              const RangeAnalysis &ranges) {
@@ -57,13 +69,9 @@ void LongSum::reportOverflow(Operation *op, const InnerSum &sum,
   const FloatFormat &format = *sum.terms.format;
   if (ranges.magnitudes(result).likely.value_or(0) >= format.overflowFrom)
     return;
-  bool squares = sum.isDivisor || hasRole(op, Role::InnerSquares);
   FindingBuilder finding = report(op, result);
   finding.certainty(Certainty::Likely)
-      .message("the kernel adds " + formatNumber(double(sum.terms.count)) +
-               (squares ? " squares" : " terms") + " in " + format.name.str() +
-               ", and their sum is expected to reach " +
-               formatNumber(sum.error.size) + ", past " +
+      .message(describeAdded(sum) + formatNumber(sum.error.size) + ", past " +
                formatNumber(format.maxFinite) + ": it becomes Inf" +
                (sum.isDivisor ? ", and what is divided by it 0" : ""))
       .cause(op->getOperand(0), "is what the kernel adds up");

@@ -76,9 +76,7 @@ public:
 
   /// Sets a result, before it is rounded to its dtype. The context rounds it,
   /// limits its groups, and cuts the likely tier to the bounds.
-  void result(unsigned index, AbstractValue value) {
-    setValue(current->getResult(index), std::move(value));
-  }
+  void result(unsigned index, AbstractValue value);
   /// Sets result `index` to every value that its dtype allows.
   void unknown(unsigned index = 0) {
     result(index, anything(current->getResult(index)));
@@ -121,6 +119,8 @@ public:
   /// functions, by the dtype it reads; f32 if that is no float.
   const FloatFormat &productFormat(mlir::Value operand);
   const FloatFormat &sumFormat(mlir::Value operand);
+  /// The same of another op, by its first operand.
+  const FloatFormat &sumFormat(mlir::Operation *kernel);
   const FloatFormat &functionFormat(mlir::Value operand);
 
   /// The largest number of groups that a result may have. It is smaller in

@@ -125,7 +125,8 @@ Attention::Attention(mp::AttentionOp op, TransferContext &ctx)
       functions([&]() -> const FloatFormat & {
         auto stated = op.getSoftmaxType();
         const FloatFormat *format = stated ? getFloatFormat(*stated) : nullptr;
-        return format ? *format : ctx.functionFormat(op.getQuery());
+        const FloatFormat &own = ctx.functionFormat(op.getQuery());
+        return format && format->digits < own.digits ? *format : own;
       }()) {
   int64_t heads = op.getNumHeads();
   int64_t keyHeads = op.getKvNumHeads() ? op.getKvNumHeads() : heads;

@@ -314,6 +314,8 @@ static void transferSum(Operation *op, TransferContext &ctx) {
                if (real && x.size() > 2) {
                  result.finite = widenSum(result.finite, accumulator, x.size(),
                                           magnitude * (1 + 1e-12));
+                 if (mean && magnitude >= accumulator.format->overflowFrom)
+                   result.posInf = result.negInf = true;
                  result.minNonZero = 0;
                  result.integral = false;
                }

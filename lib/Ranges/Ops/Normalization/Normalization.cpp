@@ -17,12 +17,13 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::cells;
 
-/// Where statistics are computed: what the model says, else what the target
-/// does.
+/// Where statistics are computed: what the model says, if that is no wider than
+/// what the target does (exporters write FP32 by default).
 static const FloatFormat &statisticsFormat(std::optional<Type> stash,
                                            Value input, TransferContext &ctx) {
   const FloatFormat *stated = stash ? getFloatFormat(*stash) : nullptr;
-  return stated ? *stated : ctx.sumFormat(input);
+  const FloatFormat &sums = ctx.sumFormat(input);
+  return stated && stated->digits < sums.digits ? *stated : sums;
 }
 
 /// Gain and bias may be applied behind a store in the input's dtype (the ONNX
