@@ -256,6 +256,16 @@ std::optional<double> UpdateEstimate::share(const FloatFormat &format,
 }
 
 std::optional<double>
+UpdateEstimate::overflowing(const FloatFormat &format) const {
+  if (gradient.zero >= 1 || !std::isfinite(format.overflowFrom))
+    return std::nullopt;
+  // A weight is small beside such an update.
+  double least = inverse(format.overflowFrom);
+  double share = std::isfinite(least) ? 1 - gradient.below(least) : 0;
+  return share * (1 - gradient.zero);
+}
+
+std::optional<double>
 UpdateEstimate::lostDecay(const FloatFormat &format) const {
   if (!optimizer.decouples() || optimizer.weightDecay == 0)
     return std::nullopt;

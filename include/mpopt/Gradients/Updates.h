@@ -111,6 +111,9 @@ public:
   std::optional<double> lostSteps(const FloatFormat &format) const {
     return share(format, /*idle=*/false);
   }
+  /// The share of the weights that a step carries past the largest number of
+  /// `format`; nothing if none has an update.
+  std::optional<double> overflowing(const FloatFormat &format) const;
   /// The share of the weights that decay on their own would not change.
   /// Nothing without such a decay.
   std::optional<double> lostDecay(const FloatFormat &format) const;

@@ -104,6 +104,39 @@ def LostUpdate : TrainingRule<"MP409", "lost-update"> {
   }];
 }
 
+def LargeUpdate : TrainingRule<"MP415", "large-update"> {
+  let severity = "error";
+  let since = "0.3";
+  let thresholds = [
+    Threshold<"large-update-ratio", "1",
+      "size of an update, as a multiple of the weights' root mean square, from "
+      "which it is reported">];
+  let summary = "the optimizer's first update is larger than the weights, or "
+    "than their dtype's largest number";
+  let what = [{
+    Error: weights pass the largest number of the dtype in which they are stored
+    or multiplied (65504 in FP16) by the first step. Warning: the update is
+    larger than the weights themselves. Parameters that are 0 throughout (fresh
+    biases) have no size to compare with. Nothing is said without an optimizer
+    and its learning rate.
+  }];
+  let why = [{
+    Adam, AdamW and Lion change every weight by about the learning rate,
+    whatever the gradient is; SGD by the gradient times the rate. A step of
+    Adam at lr = 1e6 leaves Inf in all FP16 weights; one at lr = 0.1 on weights
+    of 0.02 leaves nothing of them.
+  }];
+  let example = [{
+    ```python
+    torch.optim.Adam(model.half().parameters(), lr=1.0)
+    ```
+  }];
+  let instead = [{
+    A learning rate of which a step is at most a hundredth of the weights (1e-3
+    to 1e-5 for Adam), with a warm-up; clip the gradients of SGD.
+  }];
+}
+
 def Reduction : TrainingRule<"MP410", "reduction"> {
   let severity = "error";
   let since = "0.2";

@@ -36,7 +36,7 @@ from mpopt.monitor.windows import Window
 
 #: Steps between two looks of each kind; 0 is never. `norm`: norms of gradients; `input`:
 #: extremes of inputs; `output_gradient`: gradients of what modules gave; `channel`: sizes of
-#: outputs by channel; `update`: which weights in 16 bits changed; `ranks`: whether ranks agree;
+#: outputs by channel; `update`: by how much weights changed, and which of 16 bits did not; `ranks`: whether ranks agree;
 #: the others: distributions, into the record.
 PERIODS = {"norm": 1, "input": 1, "gradient": 100, "value": 100, "parameter": 100,
            "optimizer": 100, "output_gradient": 100, "channel": 100, "update": 100, "ranks": 100}
@@ -226,6 +226,9 @@ class Collector:
         step, wanted, norm = self.step, self._wanted, self._periods["norm"]
         due = {kind for kind, period, rest in self._plan
                if step % period == rest or wanted and kind not in TOGETHER}
+        # The first update is the one before which weights have the size that they were given.
+        if step == 0 and self._periods["update"]:
+            due.add("update")
         self._due, self._urgent, self._wanted = due, wanted, False
         if (norm and step % norm == 0) or "gradient" in due:
             self._gradients.attach()
@@ -371,10 +374,10 @@ class Collector:
     def _after_update(self, *_) -> None:
         self._updates.after()
 
-    def _see_update(self, parameter: torch.Tensor, share: torch.Tensor, rate: float) -> None:
+    def _see_update(self, parameter: torch.Tensor, shares: torch.Tensor, rate: float) -> None:
         index = self._names.index.get(id(parameter))
         if index is not None:
-            self._pack.add(("kept", self.step, index, rate), share)
+            self._pack.add(("kept", self.step, index, rate), shares)
 
     @timed
     def _see_changed(self, indices: list[int], gradients: list[torch.Tensor]) -> None:

@@ -124,6 +124,8 @@ class Sample:
     #: Of parameters in 16 bits: the share of elements with a gradient that kept their value,
     #: and the learning rate.
     kept: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    #: The size of the largest update as a multiple of the weights', the learning rate, and the step.
+    changes: dict[int, tuple[float, float, int]] = dataclasses.field(default_factory=dict)
     #: Of replicated parameters: the norm on each rank.
     ranks: dict[int, list[float]] = dataclasses.field(default_factory=dict)
     #: The last step in which `channels`, `kept` and `ranks` were taken.

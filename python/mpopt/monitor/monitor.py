@@ -17,7 +17,7 @@ from mpopt.monitor.gradient_rules import GradientNorm, NoGradient, NonFinite
 from mpopt.monitor.judging import Judge, Run, Sample, Step
 from mpopt.monitor.loss_rules import LossCourse
 from mpopt.monitor.naming import Names, is_compiled
-from mpopt.monitor.optimizer_rules import LostUpdate, find_zero_epsilon, zero_epsilon
+from mpopt.monitor.optimizer_rules import LargeUpdate, LostUpdate, find_zero_epsilon, zero_epsilon
 from mpopt.monitor.projections import encode
 from mpopt.monitor.ranks import Ranks, RanksAgree, name_rank, own_rank, splits_layers
 from mpopt.monitor.record import GRADIENT, VALUE, dtype_name
@@ -42,7 +42,7 @@ from mpopt.monitor.windows import Window, fill
 
 _JUDGES = (NonFinite, GradientNorm, NoGradient, LossScale, SkippedSteps, ClippedScaled,
            FlushedGradients, NearOverflow, DeadLayer, WideRange, ChannelImbalance, InputRange,
-           LostUpdate, RanksAgree, Buffers, LossCourse, StandingState)
+           LostUpdate, LargeUpdate, RanksAgree, Buffers, LossCourse, StandingState)
 
 
 class Monitor:

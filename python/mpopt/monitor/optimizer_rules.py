@@ -1,4 +1,4 @@
-"""Rules about updates: MP407 and MP409."""
+"""Rules about updates: MP407, MP409 and MP415."""
 
 from collections.abc import Iterator
 
@@ -28,6 +28,21 @@ class LostUpdate(Judge):
                             f"{number(rate)}: updates are below half an ulp of 16-bit weights; "
                             "keep FP32 weights under autocast, or use stochastic rounding or Kahan "
                             "sums")
+
+
+class LargeUpdate(Judge):
+    """MP415: updates that are larger than the weights."""
+
+    def see_sample(self, sample: Sample) -> Iterator[Alert]:
+        for index, (ratio, rate, step) in sample.changes.items():
+            large = ratio >= self.run.thresholds["large-update-ratio"]
+            name = self.run.parameters[index]
+            # Once is enough: the next one finds weights of its own size. Those that begin at 0 have none.
+            if self.begins(name, large):
+                yield Alert("MP415", "warning", self.run.layers[index], step,
+                            f"step {step}: the update of '{name}' is {number(ratio)} times as "
+                            f"large as its weights, at a learning rate of {number(rate)}: nothing of them "
+                            "is left; lower the learning rate, or clip the gradients of SGD")
 
 
 def find_zero_epsilon(optimizer, names: Names) -> tuple[str, str, str, float] | None:

@@ -83,20 +83,22 @@ class ScalerWatch:
 
 
 class UpdateWatch:
-    """Compares weights in 16 bits before and after an update, at most `ELEMENTS` of each.
+    """Compares weights before and after an update, at most `ELEMENTS` of each.
 
-    kept  called with a parameter, the share of elements with a gradient that kept their value
-          (a tensor of one element, NaN without such elements) and the learning rate"""
+    seen  called with a parameter, a tensor of two elements and the learning rate: the share of
+          elements with a gradient that kept their value (NaN without such elements, and for
+          weights of 32 bits), and the root mean square of the change, as a multiple of that of
+          the weights (NaN if they were 0)"""
 
     ELEMENTS = 1 << 16
 
-    def __init__(self, kept: Callable[[torch.Tensor, torch.Tensor, float], None]):
-        self._kept = kept
+    def __init__(self, seen: Callable[[torch.Tensor, torch.Tensor, float], None]):
+        self._seen = seen
         self._before: list = []
 
     @staticmethod
     def sees(parameter: torch.Tensor) -> bool:
-        return parameter.dtype in (torch.float16, torch.bfloat16)
+        return parameter.dtype in (torch.float16, torch.bfloat16, torch.float32)
 
     def before(self, optimizer) -> None:
         self._before = []
@@ -116,8 +118,13 @@ class UpdateWatch:
 
     def after(self) -> None:
         for parameter, stride, before, moved, rate in self._before:
-            same = (self._part(parameter, stride) == before) & moved
-            self._kept(parameter, (same.sum().float() / moved.sum().float()).reshape(1), rate)
+            after, small = self._part(parameter, stride), parameter.dtype != torch.float32
+            same = ((after == before) & moved).sum().float() / moved.sum().float()
+            size = before.float().norm()
+            # Of weights that were 0 it is NaN, not Inf.
+            change = (after.float() - before.float()).norm() * size / (size * size)
+            self._seen(parameter, torch.stack([same if small else torch.full_like(same, torch.nan),
+                                               change]), rate)
         self._before = []
 
     @staticmethod

@@ -62,8 +62,12 @@ def fill(steps: Sequence[Step], sample: Sample | None, numbers, last_scale: floa
                     sample.channels[index] = largest, median
             elif word == "ranks":
                 sample.ranks = ranks.unpack(values)
-            elif math.isfinite(values[0]):
-                sample.kept[rest[0]] = values[0], rest[1]
+            else:
+                if math.isfinite(values[0]):
+                    sample.kept[rest[0]] = values[0], rest[1]
+                # A window may hold two, and the weights grow with the first.
+                if values[1] >= sample.changes.get(rest[0], (0,))[0]:
+                    sample.changes[rest[0]] = values[1], rest[1], at
         else:
             setattr(step, word, values[0])
     for step in steps:

@@ -1,5 +1,7 @@
 """Faults in trainings that run: each is told of by its rule, at its layer, in time."""
 
+import functools
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not in this environment")
@@ -205,6 +207,44 @@ def test_lost_updates(tmp_path):
     alert, alerts = watch(training, tmp_path, "MP409", 40, late=15)
     assert alert.severity == "warning" and alert.step <= 20, alerts
     assert {found.layer for found in alerts if found.rule == "MP409"} >= {"0", "2", "4"}
+
+
+class Lion(torch.optim.Optimizer):
+    """The sign of the gradient, as its first step is (Chen et al., 2023)."""
+
+    def __init__(self, parameters, lr):
+        super().__init__(parameters, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    parameter.sub_(group["lr"] * parameter.grad.sign())
+
+
+#: Learning rates of which a step leaves nothing of weights of 0.1, and a sound one.
+RATES = {"sgd": (torch.optim.SGD, 1e4, 1e-2), "adam": (torch.optim.Adam, 1.0, 1e-3), "lion": (Lion, 1.0, 1e-4),
+         "momentum": (functools.partial(torch.optim.SGD, momentum=0.9), 1e4, 1e-2)}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", RATES)
+def test_large_updates(name, dtype, tmp_path):
+    make, large, sound = RATES[name]
+    for rate, found in ((large, True), (sound, False)):
+        model = mlp().to(dtype)
+        blobs = Blobs()
+
+        def batches(step, blobs=blobs):
+            x, y = blobs(step)
+            return x.to(dtype), y
+
+        training = Training(model, batches, classify, make(model.parameters(), lr=rate), None, None)
+        with Monitor(model, training.optimizer, record=tmp_path / f"{rate:g}-%r.mprec") as monitor:
+            training.run(20, monitor)
+            alerts = monitor.alerts
+        assert any(alert.rule == "MP415" for alert in alerts) == found, (rate, alerts)
 
 
 class Growing(nn.Module):
