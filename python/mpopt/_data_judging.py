@@ -1,9 +1,9 @@
 """What is said of the batches that were seen.
 
 The two thresholds are those of rules, from the tool's own table: `imbalance-ratio` (MP305),
-by which channels are so far apart that one scale or one sum cannot serve them, and
-`underflow-share` (MP204), the share of values that have to become 0. Others need none: a
-value is outside of a bound or not. `_TWICE` is one binary order, the step in which formats
+by which channels are so far apart that one scale cannot serve them, and `underflow-share`
+(MP204), the share of values that have to become 0. Others need none: a value is outside of a
+bound or not, and what a sum absorbs follows from the format. `_TWICE` is one binary order, the step in which formats
 count: estimates of what is likely are off by as much as the data are."""
 
 import dataclasses
@@ -16,10 +16,14 @@ from mpopt import _declarations, checking
 from mpopt._assumed import Assumed, Expected
 from mpopt._command import Error
 from mpopt._data_collecting import Seen
-from mpopt._data_statistics import Channels, Statistics
+from mpopt._data_statistics import FORMATS, Channels, Format, Statistics
 from mpopt.data import SEVERITIES, DataEntry, DataFinding, DataReport
 
 _TWICE = 2.0
+_SPELT = {"f16": "FP16", "bf16": "BF16"}
+#: Bits by which a number is above half the gap of a sum, up to which it counts as absorbed in it: an eighth of
+#: the number is lost, as in MP302.
+_LOST_BITS = 3
 #: Channels that a message names.
 _MOST_NAMED = 8
 
@@ -91,6 +95,19 @@ def _find_wide(channels: Channels, ratio: float) -> _Wide | None:
     return _Wide(wide, largest, quarter)
 
 
+def _find_absorbed(channels: Channels, made: Format) -> _Wide | None:
+    """Of the channels that are not 0 throughout a quarter keeps three bits or fewer in a sum
+    with the largest."""
+    sizes = channels.magnitudes()
+    filled = numpy.sort(sizes[sizes > 0])
+    if filled.size < 2:
+        return None
+    largest, quarter = float(filled[-1]), float(filled[math.ceil(filled.size / 4) - 1])
+    least = made.half_gap(largest) * 2**_LOST_BITS
+    return _Wide(numpy.flatnonzero((sizes > 0) & (sizes <= least)).tolist(), largest, quarter) \
+        if quarter <= least else None
+
+
 class _Judge:
     """Of one entry."""
 
@@ -141,7 +158,7 @@ class _Judge:
         seen, name = self.seen, self.limits.format
         if name is None or not seen.is_float:
             return
-        spelt = {"f16": "FP16", "bf16": "BF16"}[name]
+        spelt = _SPELT[name]
         if seen.overflow[name]:
             self._find("overflow", f"{share(seen.overflow[name], seen.finite)} values are Inf in "
                        f"{spelt}: {seen.lo:.6g} to {seen.hi:.6g}")
@@ -186,6 +203,15 @@ class _Judge:
                 self._find("wide-channel", f"channels (axis {channels.axis}) are up to "
                            f"{wide.largest:.3g} large, and a quarter of them at most "
                            f"{wide.small:.3g}: standardise {_names(wide.channels)}")
+                continue
+            made = FORMATS.get(self.limits.format)
+            absorbed = made and _find_absorbed(channels, made)
+            if absorbed:
+                self._find("absorbed-channel", f"beside channels (axis {channels.axis}) of "
+                           f"{absorbed.largest:.3g}, where {_SPELT[made.name]} absorbs what is below "
+                           f"{made.half_gap(absorbed.largest):.3g}, a quarter of them is at most "
+                           f"{absorbed.small:.3g}: in a sum over channels little is left of "
+                           f"{_names(absorbed.channels)}")
 
     def _form(self) -> None:
         seen = self.seen
@@ -237,10 +263,11 @@ def _entry(name: str, seen: Statistics, known: Assumed | None, is_input: bool,
     counts = {key: getattr(seen, key) for key in
               ("samples", "count", "nan", "posinf", "neginf", "zero")}
     shape = tuple(seen.shape or ())
+    addends = {name: made.half_gap(max(abs(lo), abs(hi)) if finite else 0.0) for name, made in FORMATS.items()}
     raw = {"name": name, "input": is_input, "dtypes": list(seen.dtypes), "shape": list(shape),
            **counts, **{key: _number(value) for key, value in
                         (("min", lo), ("max", hi), ("mean", mean), ("std", std))},
-           "overflow": dict(seen.overflow), "underflow": dict(seen.flushed),
+           "overflow": dict(seen.overflow), "underflow": dict(seen.flushed), "least_addend": addends,
            "assumed": None if known is None else {
                **{key: _number(getattr(known, key)) for key in ("lo", "hi", "mean", "std")},
                "source": known.source, **({"why": known.why} if known.why else {})},
@@ -248,7 +275,8 @@ def _entry(name: str, seen: Statistics, known: Assumed | None, is_input: bool,
            "channels": [_channels_json(channels, limits.imbalance_ratio)
                         for channels in seen.channels.values() if seen.is_float]}
     return DataEntry(name, is_input, tuple(seen.dtypes), shape, **counts, lo=lo, hi=hi, mean=mean,
-                     std=std, overflow=dict(seen.overflow), underflow=dict(seen.flushed), raw=raw)
+                     std=std, overflow=dict(seen.overflow), underflow=dict(seen.flushed),
+                     least_addend=addends, raw=raw)
 
 
 def _about_all(seen: Seen, expected: Expected) -> list[DataFinding]:

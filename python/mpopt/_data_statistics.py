@@ -18,13 +18,18 @@ class Format:
     name: str
     beyond: float
     flushed: float
+    digits: int
 
     @classmethod
     def of(cls, name: str, digits: int, least_exponent: int) -> "Format":
         """`digits` with the leading one; the smallest normal number is 2^`least_exponent`,
         and the largest power of two, as in all formats of IEEE 754, 2 over it."""
         most = 1 - least_exponent
-        return cls(name, (2 - 2.0**-digits) * 2.0**most, 2.0**(least_exponent - digits))
+        return cls(name, (2 - 2.0**-digits) * 2.0**most, 2.0**(least_exponent - digits), digits)
+
+    def half_gap(self, value: float) -> float:
+        """Half the distance to the next number above: less than that changes nothing in a sum."""
+        return max(self.flushed, 2.0**(math.frexp(value)[1] - 1 - self.digits)) if value else 0.0
 
 
 FORMATS = {made.name: made for made in (Format.of("f16", 11, -14), Format.of("bf16", 8, -126))}

@@ -27,11 +27,13 @@ def _row(entry: DataEntry) -> list[str]:
     return [entry.name + ("" if entry.is_input else " *"), "/".join(entry.dtypes), _shape(entry),
             *numbers, f"{entry.nan:,}", f"{entry.posinf + entry.neginf:,}",
             _percent(entry.overflow["f16"], finite),
-            _percent(entry.underflow["f16"], finite - entry.zero), _assumed(entry)]
+            _percent(entry.underflow["f16"], finite - entry.zero),
+            *(f"{entry.least_addend[name]:.2g}" if entry.least_addend[name] else "-" for name in ("f16", "bf16")),
+            _assumed(entry)]
 
 
 _HEAD = ["entry", "dtype", "shape", "range", "mean", "std", "NaN", "Inf", "FP16 Inf", "FP16 0",
-         "assumed"]
+         "FP16 adds", "BF16 adds", "assumed"]
 
 
 def write(report: DataReport) -> str:

@@ -12,7 +12,7 @@ from mpopt._command import Error, PathLike
 #: The kinds of findings, and how bad each is.
 SEVERITIES = {
     "nan": "error", "inf": "error", "outside": "warning", "index": "error", "overflow": "error",
-    "underflow": "warning", "wide-channel": "warning", "distribution": "note",
+    "underflow": "warning", "wide-channel": "warning", "absorbed-channel": "note", "distribution": "note",
     "all-zero": "warning", "constant": "note", "constant-channel": "note", "mixed-dtype": "warning",
     "mixed-rank": "note", "missing": "note", "not-numbers": "note",
 }
@@ -36,7 +36,8 @@ class DataEntry:
     """One entry of the batches. `is_input`: the model takes it, as far as is known. `shape`
     has None where sizes differ. Counts are of elements; `lo`, `hi`, `mean` and `std` are over
     finite values, NaN if there are none. `overflow`, `underflow`: format -> number of finite
-    values that are Inf in it, of non-zero ones that are 0. `raw` has it as JSON, channels
+    values that are Inf in it, of non-zero ones that are 0. `least_addend`: format -> the size
+    below which a number changes nothing when it is added to the largest value. `raw` has it as JSON, channels
     included (docs/python.md)."""
 
     name: str
@@ -55,6 +56,7 @@ class DataEntry:
     std: float
     overflow: dict[str, int]
     underflow: dict[str, int]
+    least_addend: dict[str, float]
     raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
 
 

@@ -81,11 +81,10 @@ void LargeUpdate::check(ModuleOp) {
       .severity(Severity::Warning)
       .likely()
       .dtype(worst->stored)
-      .message("the first step of " + updates.facts().optimizer.name +
-               " changes weights of " +
-               formatNumber(worst->step.typicalWeight()) + " by about " +
-               formatNumber(worst->step.typical()) + ", " +
-               formatNumber(losses.most) + " times their size" +
-               losses.listOthers())
+      .message(
+          "the first step of " + updates.facts().optimizer.name +
+          " changes weights of " + formatNumber(worst->step.typicalWeight()) +
+          " by about " + formatNumber(worst->step.typical()) + ", " +
+          formatNumber(losses.most) + " times their size" + losses.listOthers())
       .fix("learning-rate", "lower the learning rate");
 }

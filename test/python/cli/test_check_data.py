@@ -360,7 +360,8 @@ def test_declarations(tmp_path):
         assert assumed["x"]["std"] == pytest.approx(x.std(), rel=1e-3)
         assert (assumed["ids"]["lo"], assumed["ids"]["hi"]) == (0, 6)
         assert assumed["ids"]["mean"] == 4
-    assert mpopt.check_data([{"x": x, "ids": ids}], file, inputs=report.declared).findings == ()
+    # Sizes of channels are as they are.
+    assert kinds(mpopt.check_data([{"x": x, "ids": ids}], file, inputs=report.declared), "x") == {"absorbed-channel"}
 
 
 def test_declared_names(tmp_path):
@@ -440,3 +441,27 @@ def test_no_framework_is_imported():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("precision,edge", [("fp16", 2.0 ** 11), ("bf16", 2.0 ** 8)])
+def test_what_a_format_can_still_add(precision, edge):
+    """A number below `least_addend` changes nothing beside the largest one, and one above it does."""
+    largest = numpy.float32(10000)
+    seen = entry(mpopt.check_data(loader(numpy.float32([1, -largest, 3])), precision=precision), "x")
+    torch = pytest.importorskip("torch")
+    for name, dtype in (("f16", torch.float16), ("bf16", torch.bfloat16)):
+        held = torch.tensor(largest).to(dtype)
+        least = seen.least_addend[name]
+        for part, changes in ((0.99, False), (1.01, True)):
+            assert ((held.double() + part * least).to(dtype) != held) == changes
+    assert seen.least_addend["f16" if precision == "fp16" else "bf16"] == 2 ** 13 / edge
+
+
+@pytest.mark.parametrize("precision,large,found", [("fp16", 1000, True), ("fp16", 10, False), ("bf16", 100, True),
+                                                   ("bf16", 10, False)])
+def test_channels_that_a_sum_absorbs(precision, large, found):
+    random = numpy.random.default_rng(0)
+    values = random.uniform(-1, 1, (64, 2)).astype(numpy.float32) * numpy.float32([large, 1])
+    report = mpopt.check_data(loader(values), precision=precision, inputs={"x": (-large, large)})
+    assert bool(report.by_kind("absorbed-channel")) == found
+    assert report.ok
