@@ -11,10 +11,12 @@
 using namespace mlir;
 using namespace mpopt;
 
-void gradients::give(TransferContext &ctx, unsigned index, Number number) {
+void gradients::give(TransferContext &ctx, unsigned index, Number number,
+                     bool keepsEstimate) {
   if (!number.bound().isEmpty())
     number.range.finite = cells::roundedIn(*number.format, number.bound(), 4);
-  number.source = LikelySource::Unknown;
+  if (!keepsEstimate)
+    number.source = LikelySource::Unknown;
   ctx.result(index, number.value(ctx.op()->getResult(index)));
 }
 
@@ -63,6 +65,14 @@ Number gradients::within(const Interval &bound, const Number &like) {
   Number number = Number::within(bound, *like.format);
   number.expected = Likely::point(0);
   number.source = LikelySource::Unknown;
+  return number;
+}
+
+Number gradients::within(const Interval &bound, const Number &like,
+                         const Likely &expected) {
+  Number number = within(bound, like);
+  number.expected = expected;
+  number.source = LikelySource::Propagated;
   return number;
 }
 

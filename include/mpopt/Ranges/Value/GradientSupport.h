@@ -33,8 +33,10 @@ template <typename OpTy> unsigned slotOf(OpTy op, int64_t number) {
 }
 
 /// Sets result `index`, with room for another order of the last operations and
-/// without an estimate.
-void give(TransferContext &ctx, unsigned index, Number number);
+/// without an estimate, unless the number's is to be kept: that of a tensor as
+/// a whole, for ops that have no spread function.
+void give(TransferContext &ctx, unsigned index, Number number,
+          bool keepsEstimate = false);
 
 /// Sets the result to `grad` times a slope in `slope`, by group and with the
 /// norm of its rows. `whole` is the same of the tensor as a whole, for what is
@@ -48,14 +50,18 @@ void giveSlope(TransferContext &ctx, mlir::Value grad, const Interval &slope);
 /// those for which it gives nothing.
 template <typename OpTy>
 void giveWanted(OpTy op, TransferContext &ctx,
-                llvm::function_ref<std::optional<Number>(unsigned slot)> of) {
+                llvm::function_ref<std::optional<Number>(unsigned slot)> of,
+                bool keepsEstimate = false) {
   for (auto [index, number] : llvm::enumerate(op.getWanted()))
     if (std::optional<Number> value = of(slotOf(op, number)))
-      give(ctx, index, std::move(*value));
+      give(ctx, index, std::move(*value), keepsEstimate);
 }
 
 /// A number in `bound`, without an estimate, in the format of `like`.
 Number within(const Interval &bound, const Number &like);
+/// The same of which the moments are known.
+Number within(const Interval &bound, const Number &like,
+              const Likely &expected);
 /// The operand as numbers of its own dtype, where that is coarser than the
 /// format in which the op computes: for what PyTorch computes in several ops.
 Number inSteps(mlir::Value value, TransferContext &ctx);

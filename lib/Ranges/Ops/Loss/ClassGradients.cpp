@@ -235,13 +235,20 @@ static void transferNll(mp::NllLossGradOp op, TransferContext &ctx) {
   if (std::optional<int64_t> index = op.getIgnoreIndex())
     how.mayIgnore =
         cells::bound(ctx.of(how.target).hull()).contains(double(*index));
-  giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
-    if (slot != 1)
-      return std::nullopt;
-    std::optional<Number> share =
-        weightedShare(how, numberOf(op.getGrad(), ctx), ctx);
-    return share ? std::optional(zeroOr(-*share)) : std::nullopt;
-  });
+  giveWanted(
+      op, ctx,
+      [&](unsigned slot) -> std::optional<Number> {
+        if (slot != 1)
+          return std::nullopt;
+        std::optional<Number> share =
+            weightedShare(how, numberOf(op.getGrad(), ctx), ctx);
+        if (!share)
+          return std::nullopt;
+        // Of one class among all.
+        Number none = Number::constant(0, *share->format);
+        return either(-*share, none, 1 / classesOf(op.getInput()));
+      },
+      /*keepsEstimate=*/true);
 }
 
 //===----------------------------------------------------------------------===//
@@ -270,11 +277,15 @@ static void transferMultiMargin(mp::MultiMarginLossGradOp op,
   Number share = shareOf(numberOf(op.getGrad(), ctx), op.getReduction(),
                          getShape(op.getTarget()));
   Number each = tainted(share * slope, op.getInput(), ctx);
-  giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
-    if (slot != 1)
-      return std::nullopt;
-    return either(each, -sumOf(each, std::max(classes - 1, 1.0)));
-  });
+  giveWanted(
+      op, ctx,
+      [&](unsigned slot) -> std::optional<Number> {
+        if (slot != 1)
+          return std::nullopt;
+        double others = std::max(classes - 1, 1.0);
+        return either(-mpopt::sumOf(each, others, others), each, 1 / classes);
+      },
+      /*keepsEstimate=*/true);
 }
 
 /// dL / C from each of up to C targets; at a target, which may be listed C
@@ -288,13 +299,19 @@ static void transferMultilabel(mp::MultilabelMarginLossGradOp op,
   shape->pop_back();
   Number grad = numberOf(op.getGrad(), ctx);
   double room = kRoom + 2 * classes * classes * grad.format->unitRoundoff();
-  Number slope = within({-classes * room, room}, grad);
+  // Of a row with one target every second margin is positive: 1 / 2 at the
+  // target, 1 / C at half of the others.
+  Number slope = within({-classes * room, room}, grad,
+                        Likely::normal(0, 0.25 / classes, 3));
   Number share = shareOf(grad, op.getReduction(), shape);
-  giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
-    if (slot != 1)
-      return std::nullopt;
-    return tainted(share * slope, op.getInput(), ctx);
-  });
+  giveWanted(
+      op, ctx,
+      [&](unsigned slot) -> std::optional<Number> {
+        if (slot != 1)
+          return std::nullopt;
+        return tainted(share * slope, op.getInput(), ctx);
+      },
+      /*keepsEstimate=*/true);
 }
 
 //===----------------------------------------------------------------------===//
@@ -316,7 +333,10 @@ static void transferCtc(mp::CtcLossGradOp op, TransferContext &ctx) {
       16 * x.format->unitRoundoff() * (steps + 2) * (steps + 2) * magnitude;
   if (!x.range.isFinite() || !(error < 10))
     return;
-  Number posterior = within({0, std::exp(error) * kRoom}, x);
+  // A path visits one of the classes, blank half of the time.
+  double labels = std::max(double(shape->back()), 1.0);
+  Number posterior = within({0, std::exp(error) * kRoom}, x,
+                            {1 / labels, 0.25 / labels, 0, 1});
   Number slope = zeroOr(apply(UnaryFunction::Exp, x) - posterior);
   MaybeShape batch = Shape();
   if (shape->size() > 2)
@@ -325,13 +345,16 @@ static void transferCtc(mp::CtcLossGradOp op, TransferContext &ctx) {
   // A mean divides by a target's length first, which is at least 1.
   if (op.getReduction() == "mean")
     share = zeroOr(share);
-  giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
-    if (slot != 1)
-      return std::nullopt;
-    Number result = share * slope;
-    result.range.nan = true;
-    return result;
-  });
+  giveWanted(
+      op, ctx,
+      [&](unsigned slot) -> std::optional<Number> {
+        if (slot != 1)
+          return std::nullopt;
+        Number result = share * slope;
+        result.range.nan = true;
+        return result;
+      },
+      /*keepsEstimate=*/true);
 }
 
 void mpopt::attachClassGradientsTransfers(MLIRContext *context) {

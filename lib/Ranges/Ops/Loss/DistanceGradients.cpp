@@ -26,12 +26,21 @@ static bool isCommonOrder(double p) {
   return p == 1 || p == 2 || p == kInfinity;
 }
 
+/// The elements of a row, 1 if that is not known.
+static double expectedRow(Value value) {
+  MaybeShape shape = getShape(value);
+  return shape && !shape->empty() ? std::max(double(shape->back()), 1.0) : 1;
+}
+
 /// What a p-norm of differences passes on of `grad`; where it is 0, nothing.
 /// Squares that overflow make a norm of Inf.
 static Number throughNorm(const Number &grad, ValueRange operands,
                           TransferContext &ctx) {
-  return tainted(grad * within({-kPartOfNorm, kPartOfNorm}, grad), operands,
-                 ctx);
+  // A part of a direction.
+  double count = expectedRow(operands.front());
+  return tainted(grad * within({-kPartOfNorm, kPartOfNorm}, grad,
+                               Likely::normal(0, 1 / count, 3)),
+                 operands, ctx);
 }
 
 static Value operandOf(Operation *op, unsigned number) {
@@ -52,8 +61,12 @@ static Number cosineSlope(Value operand, double guard, const Number &grad,
   if (!(least * least > x.format->minNormal))
     least = 0;
   least = std::max(least, x.format->round(guard) / kRoom);
-  Number slope = within({-2 * kPartOfNorm, 2 * kPartOfNorm}, x);
-  Number norm = within({least, kInfinity}, x);
+  double count = expectedRow(operand);
+  Number slope = within({-2 * kPartOfNorm, 2 * kPartOfNorm}, x,
+                        Likely::normal(0, 1 / count, 3));
+  double size = x.expected.mean * x.expected.mean + x.expected.variance;
+  Number norm =
+      within({least, kInfinity}, x, Likely::point(std::sqrt(count * size)));
   Number result = grad * (slope / norm);
   // 0 / 0, and Inf / Inf of squares that overflow.
   Number squares = sumOf(square(x), mpopt::countOf(operand));
@@ -85,12 +98,15 @@ static void transferCosineEmbedding(mp::CosineEmbeddingLossGradOp op,
     return;
   Number grad = shareOf(inSteps(op.getGrad(), ctx), op.getReduction(),
                         getShape(op.getTarget()));
-  giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
-    if (slot > 2)
-      return std::nullopt;
-    Number each = zeroOr(cosineSlope(operandOf(op, slot), 1e-8, grad, ctx));
-    return tainted(each, {op.getFirst(), op.getSecond()}, ctx);
-  });
+  giveWanted(
+      op, ctx,
+      [&](unsigned slot) -> std::optional<Number> {
+        if (slot > 2)
+          return std::nullopt;
+        Number each = zeroOr(cosineSlope(operandOf(op, slot), 1e-8, grad, ctx));
+        return tainted(each, {op.getFirst(), op.getSecond()}, ctx);
+      },
+      /*keepsEstimate=*/true);
 }
 
 //===----------------------------------------------------------------------===//
@@ -109,8 +125,9 @@ static void transferTriplet(mp::TripletMarginLossGradOp op,
   Number share = shareOf(inSteps(op.getGrad(), ctx), op.getReduction(), shape);
   Number one = throughNorm(
       share, {op.getAnchor(), op.getPositive(), op.getNegative()}, ctx);
-  giveWanted(op, ctx,
-             [&](unsigned) -> std::optional<Number> { return one + one; });
+  giveWanted(
+      op, ctx, [&](unsigned) -> std::optional<Number> { return one + one; },
+      /*keepsEstimate=*/true);
 }
 
 static void transferDist(mp::DistGradOp op, TransferContext &ctx) {

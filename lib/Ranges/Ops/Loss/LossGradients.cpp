@@ -30,13 +30,17 @@ static void giveLoss(OpTy op, ValueRange operands, TransferContext &ctx,
                      llvm::function_ref<Slope(unsigned slot)> slopeOf) {
   MaybeShape shape = broadcastOf(operands);
   Number share = shareOf(numberOf(op.getGrad(), ctx), op.getReduction(), shape);
-  giveWanted(op, ctx, [&](unsigned slot) -> Slope {
-    Slope slope = slopeOf(slot);
-    if (!slope)
-      return std::nullopt;
-    Value operand = op->getOperand(op.getODSOperandIndexAndLength(slot).first);
-    return summedTo(operand, tainted(share * *slope, operands, ctx), shape);
-  });
+  giveWanted(
+      op, ctx,
+      [&](unsigned slot) -> Slope {
+        Slope slope = slopeOf(slot);
+        if (!slope)
+          return std::nullopt;
+        Value operand =
+            op->getOperand(op.getODSOperandIndexAndLength(slot).first);
+        return summedTo(operand, tainted(share * *slope, operands, ctx), shape);
+      },
+      /*keepsEstimate=*/true);
 }
 
 static Number number(const APFloat &value, const Number &like) {
@@ -62,19 +66,25 @@ static Slope slopeOf(mp::MseLossGradOp, unsigned slot, const Number &x,
 
 static Slope slopeOf(mp::L1LossGradOp, unsigned, const Number &x,
                      const Number &) {
-  return within({-1, 1}, x);
+  return within({-1, 1}, x, {0, 1, -1, 1});
 }
 
 /// x - t over `scale`, no further from 0 than `most`.
 static Number limitedSlope(const Number &x, const Number &t, double scale,
                            double most) {
+  Number error = x - t;
+  Likely expected = likely::apply(
+      [=](double d) { return std::clamp(d / scale, -most, most); },
+      error.expected);
   most *= kRoom;
-  Interval d = (x - t).bound();
+  Interval d = error.bound();
   if (!(scale > 0) || d.isEmpty())
     return within({-most, most}, x);
   d = (d / Interval::point(scale)).widened(kRoom - 1);
   d = {std::clamp(d.lo, -most, most), std::clamp(d.hi, -most, most)};
-  return within(d.widened(2 * (kRoom - 1)), x);
+  Number slope = within(d.widened(2 * (kRoom - 1)), x, expected);
+  slope.source = error.source;
+  return slope;
 }
 
 static Slope slopeOf(mp::SmoothL1LossGradOp op, unsigned slot, const Number &x,
@@ -124,7 +134,9 @@ static Slope slopeOf(mp::PoissonNllLossGradOp op, unsigned slot,
 static Slope slopeOf(mp::SoftMarginLossGradOp, unsigned slot, const Number &x,
                      const Number &t) {
   Number other = slot == Input ? t : x;
-  Number slope = -other * within({0, kRoom}, x);
+  Likely share = likely::apply([](double z) { return 1 / (1 + std::exp(z)); },
+                               (t * x).expected);
+  Number slope = -other * within({0, kRoom}, x, share);
   Number z = apply(UnaryFunction::Exp, -(t * x));
   Number product = other * z;
   slope.range.nan |= z.range.mayBeInf() || product.range.mayBeInf();
@@ -135,7 +147,9 @@ static Slope slopeOf(mp::SoftMarginLossGradOp, unsigned slot, const Number &x,
 
 static Slope slopeOf(mp::HingeEmbeddingLossGradOp, unsigned slot,
                      const Number &x, const Number &) {
-  return slot == Input ? Slope(within({-1, 1}, x)) : std::nullopt;
+  // 1 of one kind of targets, -1 or 0 of the other.
+  return slot == Input ? Slope(within({-1, 1}, x, {0, 0.75, -1, 1}))
+                       : std::nullopt;
 }
 
 /// Losses that are more than one op in PyTorch.
@@ -175,11 +189,13 @@ static void transferBce(mp::BinaryCrossEntropyGradOp op, TransferContext &ctx) {
   auto product = [](double x) { return std::max(x * (1 - x), 0.0); };
   double least = std::min(product(x.bound().lo), product(x.bound().hi)) / kRoom;
   least = std::max(least, x.format->round(1e-12) / kRoom);
+  Likely spread = likely::apply(
+      [&](double x) { return std::max(product(x), least); }, x.expected);
   giveLoss(op, present({op.getInput(), op.getTarget(), op.getWeight()}), ctx,
            [&](unsigned slot) -> Slope {
              Number slope;
              if (slot == Input)
-               slope = (x - t) / within({least, 0.25 * kRoom}, x);
+               slope = (x - t) / within({least, 0.25 * kRoom}, x, spread);
              else if (slot == Target)
                slope = apply(UnaryFunction::Log, number(1, x) - x) -
                        apply(UnaryFunction::Log, x);
@@ -211,10 +227,12 @@ static void transferBceLogits(mp::BinaryCrossEntropyWithLogitsGradOp op,
            present({op.getInput(), op.getTarget(), op.getWeight(),
                     op.getPosWeight()}),
            ctx, [&](unsigned slot) -> Slope {
-             if (slot != Input)
+             // The loss has -t x, times more with weights of positives.
+             if (slot > Target || (slot == Target && op.getPosWeight()))
                return std::nullopt;
-             Number all =
-                 op.getWeight() ? inSteps(op.getWeight(), ctx) * slope : slope;
+             Number all = slot == Target ? -x : slope;
+             if (op.getWeight())
+               all = inSteps(op.getWeight(), ctx) * all;
              bool overflows = undivided.range.mayBeInf();
              all.range.posInf |= overflows;
              all.range.negInf |= overflows;

@@ -16,13 +16,16 @@ using namespace mpopt::gradients;
 
 static void transferFakeQuantize(mp::FakeQuantizeGradOp op,
                                  TransferContext &ctx) {
-  giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
-    if (slot != 1)
-      return std::nullopt;
-    Number grad = numberOf(op.getGrad(), ctx);
-    return tainted(grad * within({0, 1}, grad), {op.getInput(), op.getScale()},
-                   ctx);
-  });
+  giveWanted(
+      op, ctx,
+      [&](unsigned slot) -> std::optional<Number> {
+        if (slot != 1)
+          return std::nullopt;
+        Number grad = numberOf(op.getGrad(), ctx);
+        return tainted(grad * within({0, 1}, grad, Likely::point(1)),
+                       {op.getInput(), op.getScale()}, ctx);
+      },
+      /*keepsEstimate=*/true);
 }
 
 /// dY W^T of `n` weights: a code less a zero point, no further from 0 than the

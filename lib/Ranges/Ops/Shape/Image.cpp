@@ -126,9 +126,9 @@ static void transferCol2Im(mp::Col2ImOp op, TransferContext &ctx) {
 //===----------------------------------------------------------------------===//
 
 /// Weights that sum to 1 and whose magnitudes sum to `weight` at most: c + w r
-/// around the centre of the values.
+/// around the centre of the values. Those of most pixels sum to `typical`.
 static AbstractValue weighted(const AbstractValue &operand, double weight,
-                              const FloatFormat &format) {
+                              double typical, const FloatFormat &format) {
   AbstractValue value = AbstractValue::boundedLike(operand);
   for (CellRef cell : value.mutableCells()) {
     if (cell.empty())
@@ -141,7 +141,7 @@ static AbstractValue weighted(const AbstractValue &operand, double weight,
     if (weight > 1) {
       double middle = x.midpoint(), radius = x.radius();
       result = Interval::point(middle) + Interval::symmetric(radius) * weight;
-      double deviation = std::sqrt(cell.variance) * (weight - 1);
+      double deviation = std::sqrt(cell.variance) * (typical - 1);
       cell.likelyLo -= deviation;
       cell.likelyHi += deviation;
     }
@@ -223,15 +223,16 @@ static void transferResize(mp::ResizeOp op, TransferContext &ctx) {
   AbstractValue same = input.keeping(kept);
   AbstractValue value = AbstractValue::pickedFrom(same);
   if (op.getMode() != "nearest") {
-    double weight = 1;
-    if (op.getMode() == "cubic")
-      weight =
-          std::pow(cubicWeight(op.getCubicCoeffA().convertToDouble(),
-                               op.getExcludeOutside() || op.getAntialias()),
-                   double(resized));
+    double weight = 1, typical = 1;
+    if (op.getMode() == "cubic") {
+      double a = op.getCubicCoeffA().convertToDouble();
+      bool renormalised = op.getExcludeOutside() || op.getAntialias();
+      weight = std::pow(cubicWeight(a, renormalised), double(resized));
+      typical = std::pow(cubicWeight(a, false), double(resized));
+    }
     if (std::isinf(weight))
       return ctx.unknown();
-    value = weighted(value, weight, ctx.functionFormat(op.getInput()));
+    value = weighted(value, weight, typical, ctx.functionFormat(op.getInput()));
     // Integers are rounded back, or truncated.
     if (isa<IntegerType>(getElementType(op.getResult())))
       for (CellRef cell : value.mutableCells()) {
@@ -259,7 +260,7 @@ static void transferGridSample(mp::GridSampleOp op, TransferContext &ctx) {
   if (op.getMode() == "cubic")
     weight = std::pow(cubicWeight(-0.75, false), rank > 2 ? rank - 2 : 3);
   if (op.getMode() != "nearest")
-    value = weighted(value, weight, ctx.functionFormat(op.getInput()));
+    value = weighted(value, weight, weight, ctx.functionFormat(op.getInput()));
   // Positions that are no number have no pixel; zeros also make up for pixels
   // outside one by one, with the weights of those inside.
   if (op.getPaddingMode() == "zeros" || grid.mayBeNonFinite()) {
