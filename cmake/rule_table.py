@@ -16,7 +16,7 @@ WORDS = {"hazard": ("own", "overflow", "underflow"),
          "mildHazard": ("own", "overflow", "underflow"),
          "about": ("results", "arguments"),
          "fix": ("safe", "sometimes", "none")}
-FLAGS = ("byList", "byRange", "nonFinite", "byEffect", "ownSeverity")
+FLAGS = ("byList", "byRange", "nonFinite", "byEffect", "ownSeverity", "ofLosses")
 DTYPES = ("f16", "bf16", "f32")
 DECISIONS_FILE = Path(__file__).resolve().parent.parent / "include/mpopt/Report/Decision.def"
 

@@ -340,6 +340,7 @@ static void assumeByLoss(Assumption &assumption, StringRef loss) {
     return;
   switch (*kind) {
   case LossKind::BceWithLogits:
+  case LossKind::Bce:
   case LossKind::Focal:
   case LossKind::Kl:
     assumption.bound = {0, 1};

@@ -12,6 +12,7 @@
 #include "lib/Driver/TrainingStep.h"
 
 #include "lib/Driver/DescribeTraining.h"
+#include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Effects/GradientErrors.h"
 #include "mpopt/Effects/Severity.h"
@@ -22,6 +23,7 @@
 #include "mpopt/Hazards/ParameterUpdates.h"
 #include "mpopt/Hazards/Proved.h"
 #include "mpopt/Hazards/SafeInput.h"
+#include "mpopt/Policy/Policy.h"
 #include "mpopt/Repair/Repair.h"
 #include "mpopt/Report/RuleTable.h"
 #include "passes/rules/RuleSequence.h"
@@ -65,6 +67,30 @@ static LogicalResult transform(const Options &options, ModuleOp module) {
     precision.policy = options.policy;
   passes.addPass(createApplyPrecision(precision));
   return passes.run(module);
+}
+
+/// Marks the ops of a loss that autocast refuses to run: the loss is appended
+/// to a model whose precision is settled, and is computed in the region.
+static void markRefused(const Options &options, ModuleOp module) {
+  if (!StringRef(options.precision).starts_with("autocast"))
+    return;
+  llvm::Expected<Policy> policy =
+      Policy::load(options.policy.empty() ? StringRef(Policy::kDefault)
+                                          : StringRef(options.policy));
+  if (!policy) {
+    llvm::consumeError(policy.takeError()); // told of before
+    return;
+  }
+  Builder builder(module.getContext());
+  module.walk([&](PrecisionOpInterface op) {
+    if (!op->hasAttr(kLossPartAttr) ||
+        policy->lookup(op.getFrameworkNames(policy->getFramework())) !=
+            Category::Banned)
+      return;
+    op->setAttr("mp.category",
+                builder.getStringAttr(toString(Category::Banned)));
+    op->setAttr("mp.refused", builder.getUnitAttr());
+  });
 }
 
 /// The plan by ops of the model, one of which may have become several.
@@ -338,12 +364,12 @@ CheckedModule ModuleCheck::takeResult() {
 }
 
 /// Rules about gradients need them; what others say of a model does not depend
-/// on how it is trained.
+/// on how it is trained, but for what they say of the loss.
 static bool isAboutTraining(const RuleInfo *rule) {
-  return rule->family == "training";
+  return rule->family == "training" || rule->ofLosses;
 }
 static bool isAboutModel(const RuleInfo *rule) {
-  return !isAboutTraining(rule);
+  return rule->family != "training";
 }
 
 /// An overflow that one has to expect: whatever the loss is scaled by, it is
@@ -431,6 +457,7 @@ llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
 
   if (llvm::Error error = step->append())
     return fail(std::move(error));
+  markRefused(options, module);
   result.unjudged = step->whyUnjudged();
   if (result.unjudged.empty())
     checkStep(options, module, *step, observe, result);

@@ -18,6 +18,7 @@ using namespace mpopt;
 // Kinds of losses (docs/train-config.md).
 static constexpr StringLiteral kLosses[] = {"cross-entropy",
                                             "bce-with-logits",
+                                            "bce",
                                             "mse",
                                             "l1",
                                             "smooth-l1",

@@ -38,6 +38,7 @@ class RuleRecord<string ruleId, string ruleName> {
   bit nonFinite = 0;
   bit byEffect = 0;
   bit ownSeverity = 0;
+  bit ofLosses = 0;
   // Nothing but a training that mpopt.monitor watches tells of it.
   bit byMonitor = 0;
   // The dtypes among f16, bf16 and f32 in which it can fire.

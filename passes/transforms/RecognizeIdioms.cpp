@@ -25,7 +25,7 @@ struct RecognizeIdioms : mpopt::impl::RecognizeIdiomsBase<RecognizeIdioms> {
       // Each family has anchors of its own, but softmax and softplus, which
       // share the exponential.
       if (idioms::matchNormalization(op, marker) ||
-          idioms::matchSoftmax(op, marker))
+          idioms::matchSoftmax(op, marker) || idioms::matchLoss(op, marker))
         return;
       idioms::matchActivation(op, marker);
     });

@@ -16,7 +16,7 @@
 // RUN: not mpopt-opt %s --mp-attach-loss="terms=mse:scalar:positions=last" 2>&1 | FileCheck %s --check-prefix=POSITIONS
 // RUN: not mpopt-opt %s --mp-attach-loss="terms=nll:unranked:class_axis=-1" 2>&1 | FileCheck %s --check-prefix=UNRANKED
 
-// UNKNOWN: error: no loss is called 'rmse'; there are: cross-entropy, bce-with-logits, mse,
+// UNKNOWN: error: no loss is called 'rmse'; there are: cross-entropy, bce-with-logits, bce, mse,
 // INTEGER: error: loss 'cross-entropy:ids': output 'ids' is 'tensor<4xi64>', and a prediction is of floats
 // SCALAR: error: loss 'cross-entropy:scalar,target': 'scalar' is a scalar, without a class axis
 // AXIS: error: loss 'cross-entropy:y,target:class_axis=2': class_axis 2 is none of the 2 axes of 'y'

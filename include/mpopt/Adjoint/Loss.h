@@ -25,6 +25,7 @@ namespace mpopt {
 enum class LossKind {
   CrossEntropy,
   BceWithLogits,
+  Bce,
   Mse,
   L1,
   SmoothL1,

@@ -67,6 +67,8 @@ struct RuleInfo {
   bool byEffect;
   /// The severity is that of the record, whatever comes of it in the outputs.
   bool ownSeverity;
+  /// The loss that `--train` appends is judged, too.
+  bool ofLosses;
   /// The dtypes among f16, bf16 and f32 in which the rule can fire.
   std::span<const std::string_view> dtypes;
   /// A safe fix comes with every finding (`safe`), with those where a trial

@@ -133,6 +133,8 @@ FailureOr<Value> LossBuilder::buildPair(Value x) {
     case LossKind::BceWithLogits:
       return ctx.make<mp::BinaryCrossEntropyWithLogitsOp>(
           {x, *target, Value(), Value()}, how);
+    case LossKind::Bce:
+      return ctx.make<mp::BinaryCrossEntropyOp>({x, *target, Value()}, how);
     case LossKind::L1:
       return ctx.make<mp::L1LossOp>({x, *target}, how);
     case LossKind::SmoothL1:

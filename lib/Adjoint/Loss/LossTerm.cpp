@@ -17,6 +17,7 @@ using namespace mpopt;
 static const LossKindInfo kKinds[] = {
     {LossKind::CrossEntropy, "cross-entropy", 1, true, true},
     {LossKind::BceWithLogits, "bce-with-logits", 1, true, false},
+    {LossKind::Bce, "bce", 1, true, false},
     {LossKind::Mse, "mse", 1, true, false},
     {LossKind::L1, "l1", 1, true, false},
     {LossKind::SmoothL1, "smooth-l1", 1, true, false},

@@ -46,6 +46,7 @@ def UnsafeLowPrecisionOp : DtypeRule<"MP101", "unsafe-low-precision-op"> {
 
 def BannedUnderAutocast : DtypeRule<"MP102", "banned-under-autocast"> {
   let ownSeverity = 1;
+  let ofLosses = 1;
   let severity = "error";
   let since = "0.1";
   let decision = "zero";
@@ -56,9 +57,12 @@ def BannedUnderAutocast : DtypeRule<"MP102", "banned-under-autocast"> {
     A binary cross-entropy takes probabilities (after a sigmoid) in FP16 or
     BF16. PyTorch refuses `binary_cross_entropy` and `BCELoss` under autocast
     for this reason, on CUDA and whatever the dtype: in FP32, too, the call ends
-    with an error. Or a matrix decomposition, or what is made of one, reads 16
-    bits: PyTorch has no such kernels of Cholesky factors, inverses,
-    determinants, SVD, QR, eigenvalues and linear solvers.
+    with an error. The op that torch.onnx and torch.export write out is
+    recognised by its logarithms, which are limited at -100, and `--loss bce` is
+    judged as if it were computed inside of the region. Or a matrix
+    decomposition, or what is made of one, reads 16 bits: PyTorch has no such
+    kernels of Cholesky factors, inverses, determinants, SVD, QR, eigenvalues
+    and linear solvers.
   }];
   let why = [{
     A probability within 2^-12 of 1 rounds to 1 in FP16 (2^-9 in BF16), and one

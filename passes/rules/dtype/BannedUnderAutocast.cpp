@@ -4,9 +4,12 @@
 #include "mpopt/Hazards/DtypeSupport.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/LossOps.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
 
@@ -26,7 +29,7 @@ struct BannedUnderAutocast
   void check(ModuleOp module) override;
 
 private:
-  void reportRounded(Operation *op, Type type);
+  void reportRounded(Operation *op, Value probabilities, Type type);
   void reportRefused(Operation *op, Type type);
   void reportMissing(Operation *op, Type type);
 };
@@ -47,16 +50,17 @@ static constexpr StringLiteral kTakeLogits =
     "take the logits instead (binary_cross_entropy_with_logits, without the "
     "sigmoid in front)";
 
-void BannedUnderAutocast::reportRounded(Operation *op, Type type) {
+void BannedUnderAutocast::reportRounded(Operation *op, Value probabilities,
+                                        Type type) {
   FindingBuilder finding = report(op, op->getResult(0));
   finding.dtype(type)
-      .watch(Decision::Zero, op->getOperand(0), "probabilities")
-      .watchDomain(op->getOperand(0), -kInfinity, 1, /*open=*/true)
+      .watch(Decision::Zero, probabilities, "probabilities")
+      .watchDomain(probabilities, -kInfinity, 1, /*open=*/true)
       .message("binary cross-entropy of probabilities in " +
                getDtypeName(type) +
                ": a probability that rounds to 0 or 1 makes the loss infinite"
                ", and autocast refuses to run it")
-      .cause(op->getOperand(0),
+      .cause(probabilities,
              "are probabilities rounded to " + getDtypeName(type))
       .fix("change-op", kTakeLogits.str(), takeLogits(op));
   if (!isRefused(op))
@@ -83,7 +87,20 @@ void BannedUnderAutocast::reportMissing(Operation *op, Type type) {
                ": the call ends with an error; cast its operands to f32");
 }
 
+static bool isPart(const Composite &written, Value value) {
+  return value.getDefiningOp() && written.contains(value.getDefiningOp());
+}
+
 void BannedUnderAutocast::check(ModuleOp module) {
+  Composites composites(module);
+  // Of a training step the loss alone, which the model does not have.
+  bool trains = module
+                    .walk([](Operation *op) {
+                      return op->hasAttr(kBackwardAttr)
+                                 ? WalkResult::interrupt()
+                                 : WalkResult::advance();
+                    })
+                    .wasInterrupted();
   module.walk([&](Operation *op) {
     if (!getMissingKernel(op).empty() && op->getNumOperands() &&
         op->getNumResults())
@@ -92,11 +109,22 @@ void BannedUnderAutocast::check(ModuleOp module) {
     auto category = op->getAttrOfType<StringAttr>("mp.category");
     // The probabilities are enough: a target of another dtype changes nothing.
     if (!category || category.getValue() != "banned" ||
-        op->getNumOperands() == 0)
+        op->getNumOperands() == 0 || (trains && !op->hasAttr(kLossPartAttr)))
       return;
-    Type type = getElementType(op->getOperand(0));
+    // A loss that is written out is reported once, by its probabilities.
+    Value probabilities = op->getOperand(0);
+    if (mp::IdiomAttr idiom = getIdiom(op)) {
+      const Composite *written = composites.get(op);
+      if (!idiom.getResult() || !written)
+        return;
+      probabilities = written->members.front()->getOperand(0);
+      for (Operation *member : written->members)
+        if (isa<mp::LogOp>(member) && !isPart(*written, member->getOperand(0)))
+          probabilities = member->getOperand(0);
+    }
+    Type type = getElementType(probabilities);
     if (type && is16Bit(type))
-      reportRounded(op, type);
+      reportRounded(op, probabilities, type);
     else if (isRefused(op))
       reportRefused(op, type);
   });

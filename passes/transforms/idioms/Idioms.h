@@ -55,6 +55,7 @@ private:
 bool matchNormalization(mlir::Operation *anchor, Marker &marker);
 bool matchSoftmax(mlir::Operation *anchor, Marker &marker);
 bool matchActivation(mlir::Operation *anchor, Marker &marker);
+bool matchLoss(mlir::Operation *anchor, Marker &marker);
 
 //===----------------------------------------------------------------------===//
 // Helpers of the families

@@ -96,6 +96,12 @@ def test_pair(kind, how):
 
 
 @pytest.mark.parametrize("how", REDUCTIONS)
+def test_probabilities(how):
+    compare(f"bce:y,t:reduction={how}", {"y": normal(4, 3).sigmoid()}, {"t": labels(2, 4, 3).double()},
+            lambda x, t: reduced(F.binary_cross_entropy(x, t, reduction="none"), how))
+
+
+@pytest.mark.parametrize("how", REDUCTIONS)
 def test_focal(how):
     def focal(x, t):
         p = x.sigmoid()
