@@ -107,6 +107,7 @@ def LostUpdate : TrainingRule<"MP409", "lost-update"> {
 def LargeUpdate : TrainingRule<"MP415", "large-update"> {
   let severity = "error";
   let since = "0.3";
+  let dtypes = ["f16", "bf16", "f32"];
   let thresholds = [
     Threshold<"large-update-ratio", "1",
       "size of an update, as a multiple of the weights' root mean square, from "
