@@ -52,8 +52,6 @@ static void setOptions(const Options &options, ModuleOp module) {
     module->setAttr(kThresholdsAttr, builder.getDictionaryAttr(thresholds));
   if (!options.target.empty())
     module->setAttr(kTargetAttr, builder.getStringAttr(options.target));
-  if (options.jobs)
-    module->setAttr(kJobsAttr, builder.getI64IntegerAttr(options.jobs));
 }
 
 static LogicalResult transform(const Options &options, ModuleOp module) {

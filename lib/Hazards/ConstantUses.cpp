@@ -141,7 +141,6 @@ static void spread(WeightStats &stats, uint64_t count) {
 ConstantUses::ConstantUses(Operation *root) {
   auto module = cast<ModuleOp>(root);
   Type storage = getStorageType(module);
-  unsigned jobs = getJobs(module);
   Memo &memo =
       module.getContext()->getLoadedDialect<mp::MPDialect>()->getWeights().memo;
   module.walk([&](mp::ConstantOp constant) {
@@ -157,7 +156,7 @@ ConstantUses::ConstantUses(Operation *root) {
         continue;
       ConstantUse use = {
           constant, target, narrowed.operands,
-          weightLosses(makeRequest(constant, target, *bytes), jobs, &memo),
+          weightLosses(makeRequest(constant, target, *bytes), &memo),
           narrowed.limits};
       if (bytes->splat)
         spread(use.stats, uint64_t(type.getNumElements()));

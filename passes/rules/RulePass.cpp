@@ -16,8 +16,6 @@ FindingBuilder RulePass::report(Operation *op, Value value,
 
 double RulePass::threshold(StringRef key) { return getThreshold(module, key); }
 
-unsigned RulePass::jobs() { return getJobs(module); }
-
 void RulePass::addFindings(ModuleOp judged, AnalysisManager manager) {
   info = findRule(getArgument().drop_front(StringRef("rule-").size()));
   assert(info && "rule is not in Rules.td");

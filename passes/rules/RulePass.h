@@ -67,10 +67,6 @@ protected:
   /// `--set`) says instead.
   double threshold(llvm::StringRef key);
 
-  /// Threads a rule may use (`mp.jobs` on the module, from `--jobs`); 0 for as
-  /// many as there are cores.
-  unsigned jobs();
-
 private:
   void limitRounded() const;
   void runOnOperation() final;

@@ -158,7 +158,7 @@ def judging_options(folder: pathlib.Path, *, precision, policy: PathLike | None,
                     assume: tuple[float, float] | None, dims: Mapping[str, int] | None,
                     input_shapes: Mapping | None, method: str | None,
                     select: Sequence[str] | str | None, ignore: Sequence[str] | str | None,
-                    thresholds: Mapping[str, float] | None, jobs: int | None) -> list[str]:
+                    thresholds: Mapping[str, float] | None) -> list[str]:
     """Options that `check` and `instrument` share. Arrays go through files in `folder`."""
     from mpopt import _precisions
 
@@ -182,9 +182,6 @@ def judging_options(folder: pathlib.Path, *, precision, policy: PathLike | None,
                 options += [f"--{name}", rules if isinstance(rules, str) else ",".join(rules)]
     options += _for_each("thresholds", thresholds,
                          lambda key, value: ["--set", f"{key}={number(value)}"])
-    if jobs is not None:
-        with argument("jobs"):
-            options += ["--jobs", str(int(jobs))]
     return options
 
 

@@ -46,7 +46,7 @@ def check(model, example_inputs=None, *, precision="auto", inputs: Mapping | Non
           select: Sequence[str] | str | None = None, ignore: Sequence[str] | str | None = None,
           thresholds: Mapping[str, float] | None = None, min_certainty: str = "likely",
           safe_input: bool = False, keep_fp32: PathLike | None = None,
-          jobs: int | None = None, settings: PathLike | None = None,
+          settings: PathLike | None = None,
           baseline: PathLike | None = None, write_baseline: PathLike | None = None,
           dump_ranges: PathLike | None = None, fail_on: str | None = None) -> Report:
     """Judges a model: `mpopt --check`.
@@ -72,7 +72,6 @@ def check(model, example_inputs=None, *, precision="auto", inputs: Mapping | Non
     policy, target path of a precision policy, and name or path of a target profile
     safe_input     True: the report has the largest safe scale of each input
     keep_fp32      a file to write with the ops to keep in FP32, which `to_float16` reads
-    jobs           number of threads; default: one for each core
     settings       an `mpopt.toml`, or `none` for none; default: that of the model's folder
     baseline, write_baseline  findings that do not count, and a file for those of now
     dump_ranges    a file to write with the bounds of every tensor
@@ -84,7 +83,7 @@ def check(model, example_inputs=None, *, precision="auto", inputs: Mapping | Non
         options = _command.judging_options(
             file.arrays, precision=precision, policy=policy, target=target, inputs=inputs,
             assume=assume, dims=dims, input_shapes=input_shapes, method=method, select=select,
-            ignore=ignore, thresholds=thresholds, jobs=jobs)
+            ignore=ignore, thresholds=thresholds)
         options += report_options(min_certainty=min_certainty, safe_input=safe_input,
                                   settings=settings, baseline=baseline)
         report = judge(file, options, written_options(

@@ -73,7 +73,7 @@ def diff(a, b, example_inputs=None, *, precision="auto", inputs: Mapping | None 
         options = _command.judging_options(
             one.arrays, precision=_precisions.find(precision), inputs=inputs, assume=assume,
             dims=dims, policy=None, target=None, input_shapes=None, method=None, select=None,
-            ignore=None, thresholds=None, jobs=None)
+            ignore=None, thresholds=None)
         judged = any(not isinstance(side, Report) and not _is_record(side) for side in (a, b))
         source = _source.Source([*words, *(options if judged else ["--fail-on", "never"])],
                                 one.keep(), other.keep(), accepted=(0, 1))

@@ -76,7 +76,7 @@ def instrument(model, output: PathLike | None = None, *, probe: str = "findings"
                target: PathLike | None = None, select: Sequence[str] | str | None = None,
                ignore: Sequence[str] | str | None = None,
                thresholds: Mapping[str, float] | None = None,
-               jobs: int | None = None, train: bool = False) -> Instrumented:
+               train: bool = False) -> Instrumented:
     """Writes `output`, the model with probes, and `output.probes.json`, the ledger:
     `mpopt --instrument`.
 
@@ -97,7 +97,7 @@ def instrument(model, output: PathLike | None = None, *, probe: str = "findings"
         options = _command.judging_options(
             file.arrays, precision=precision, policy=policy, target=target, inputs=inputs,
             assume=assume, dims=dims, input_shapes=input_shapes, method=method, select=select,
-            ignore=ignore, thresholds=thresholds, jobs=jobs)
+            ignore=ignore, thresholds=thresholds)
         _command.run(["--instrument", file.path, "-o", _command.text("output", output),
                       "--probe", _command.text("probe", probe),
                       "--probe-with", _command.text("probe_with", probe_with),

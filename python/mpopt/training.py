@@ -18,7 +18,7 @@ def check_training(model, batch=None, *, loss=None, optimizer=None, scaler=None,
                    ignore: Sequence[str] | str | None = None,
                    thresholds: Mapping[str, float] | None = None,
                    min_certainty: str = "likely", safe_input: bool = False,
-                   keep_fp32: PathLike | None = None, jobs: int | None = None,
+                   keep_fp32: PathLike | None = None,
                    settings: PathLike | None = None, baseline: PathLike | None = None,
                    write_baseline: PathLike | None = None, dump_ranges: PathLike | None = None,
                    dump_gradients: PathLike | None = None) -> TrainingReport:
@@ -49,7 +49,7 @@ def check_training(model, batch=None, *, loss=None, optimizer=None, scaler=None,
             file.arrays, precision=_training_options.precision_of(precision, config),
             policy=policy, target=target, inputs=inputs, assume=assume, dims=dims,
             input_shapes=input_shapes, method=method, select=select, ignore=ignore,
-            thresholds=thresholds, jobs=jobs)
+            thresholds=thresholds)
         options += checking.report_options(min_certainty=min_certainty, safe_input=safe_input,
                                            settings=settings, baseline=baseline)
         options += _training_options.options(

@@ -152,10 +152,6 @@ Error Validator::checkJudging() {
   if (has(OPT_target))
     if (Error error = checkTarget(options.target))
       return fail("--target: " + llvm::toString(std::move(error)));
-  StringRef jobs = text(OPT_jobs);
-  if (has(OPT_jobs) && (jobs.getAsInteger(10, options.jobs) ||
-                        options.jobs == 0 || options.jobs > 4096))
-    return fail("--jobs: '" + jobs + "' is not a number of threads");
   return Error::success();
 }
 

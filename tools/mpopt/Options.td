@@ -255,8 +255,6 @@ defm noise : Valued<"noise">, Group<probed>,
 // In general
 //===----------------------------------------------------------------------===//
 
-defm jobs : Valued<"jobs">, Group<general>, InJudging, MetaVarName<"N">,
-  HelpText<"threads (default: all)">;
 defm config : Valued<"config">, Group<general>,
   Visibility<[InCheck, InInstrument]>, MetaVarName<"FILE|none">,
   HelpText<"a project's settings and suppressions (default: mpopt.toml in the "

@@ -238,8 +238,8 @@ class MP_FrameworkNames<string framework, list<string> names> {
 //   mp.lacks_gradient numbers of ops, by name, that a gradient did not pass
 //   mp.detached       names of parameters and inputs that no gradient reaches
 // and on the module: mp.precision, mp.policy (strings), mp.low_type (a type).
-// From a request, on the module: mp.thresholds, mp.target, mp.jobs; and mp.trial
-// on copies (Settings.h).
+// From a request, on the module: mp.thresholds, mp.target; and mp.trial on
+// copies (Settings.h).
 
 // Every op of the dialect. `roles` and the fields behind it say what the op means
 // (see Roles.td): `divisor` is the index of the operand that it divides by,

@@ -24,8 +24,6 @@ inline constexpr llvm::StringLiteral kTargetAttr = "mp.target";
 inline constexpr llvm::StringLiteral kPrecisionAttr = "mp.precision";
 /// The format to which a precision narrows floats: a type.
 inline constexpr llvm::StringLiteral kLowTypeAttr = "mp.low_type";
-/// Threads that an analysis may use; see `getJobs`.
-inline constexpr llvm::StringLiteral kJobsAttr = "mp.jobs";
 /// Set on copies on which a fix is tried: their sums over weights may be
 /// coarser.
 inline constexpr llvm::StringLiteral kTrialAttr = "mp.trial";
@@ -70,13 +68,6 @@ inline constexpr llvm::StringLiteral kHoldsGradientsAttr = "mp.holds_gradients";
 /// the exponent of Zipf's law that class numbers follow) or `frequencies`
 /// (dense f64 that sum to 1, of the classes from 0 on) where they are declared.
 inline constexpr llvm::StringLiteral kLossTargetAttr = "mp.loss_target";
-
-/// Threads that an analysis of `module` may use; 0 for as many as there are
-/// cores.
-inline unsigned getJobs(mlir::Operation *module) {
-  auto jobs = module->getAttrOfType<mlir::IntegerAttr>(kJobsAttr);
-  return jobs ? unsigned(jobs.getInt()) : 0;
-}
 
 /// What was applied to `module`; as-is if nothing was.
 inline const Precision &getPrecision(mlir::Operation *module) {

@@ -71,7 +71,6 @@ struct Options {
   std::map<std::string, InputRange> inputs;
   std::optional<Interval> assumed; ///< `--assume`.
   ImportOptions import;
-  unsigned jobs = 0; ///< 0: all.
 
   // Rules.
   std::vector<const RuleInfo *> rules; ///< Selected, by id.

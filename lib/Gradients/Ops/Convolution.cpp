@@ -158,7 +158,7 @@ static void giveInput(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
   request.inputs.mean = mean;
   request.inputs.variance = variance;
   request.inputs.halfRange = reach;
-  LinearSums sums = linearSums(request, ctx.jobs(), ctx.sharedSums());
+  LinearSums sums = linearSums(request, ctx.sharedSums());
   // What neighbours share meets the sum of the taps, the rest each of them.
   const Spread &before = ctx.spread(op.getGrad());
   std::vector<double> shared;

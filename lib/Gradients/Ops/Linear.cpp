@@ -117,13 +117,12 @@ static bool giveCentred(SpreadContext &ctx, Value input, Value weight,
   for (double &share : shares)
     share /= all * repeated;
   request.inputs.mean = shares;
-  std::vector<double> centre =
-      linearSums(request, ctx.jobs(), ctx.sharedSums()).mean;
+  std::vector<double> centre = linearSums(request, ctx.sharedSums()).mean;
   request.weights.zeroPoints = centre;
   request.inputs.mean = mean;
   request.inputs.variance = variance;
   request.inputs.halfRange = reach;
-  LinearSums sums = linearSums(request, ctx.jobs(), ctx.sharedSums());
+  LinearSums sums = linearSums(request, ctx.sharedSums());
   giveChannels(ctx, sums.mean, sums.variance, sums.tail, alpha, spread);
   return true;
 }

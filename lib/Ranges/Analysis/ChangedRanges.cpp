@@ -125,8 +125,7 @@ void RangeAnalysis::Driver::propagate(Block &body,
 RangeAnalysis::Driver::Driver(Driver &base, const ChangedModule &change,
                               Recompute what, Operation *module)
     : profile(base.profile), base(&base), originals(&change.originals),
-      limit(base.limit), threads(base.threads), sampleCount(base.sampleCount),
-      shared(base.shared) {
+      limit(base.limit), sampleCount(base.sampleCount), shared(base.shared) {
   shared.nearly = true;
   // Known elements go by value: those of the copy are found anew, where shape
   // arithmetic may have them.

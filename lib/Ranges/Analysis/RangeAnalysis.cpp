@@ -167,7 +167,6 @@ RangeAnalysis::Driver::Driver(Operation *module) {
   size_t ops = 0;
   module->walk([&](Operation *) { ++ops; });
   limit = std::clamp(kCellBudget / (ops + 1), kFewestGroups, kMostGroups);
-  threads = getJobs(module);
   if (auto *dialect = module->getContext()->getLoadedDialect<mp::MPDialect>())
     shared.memo = &dialect->getWeights().memo;
   shared.nearly = module->hasAttr(kTrialAttr);
@@ -211,7 +210,7 @@ static std::vector<Operation *> findReached(BlockArgument argument) {
 RangeAnalysis::Driver::Driver(Driver &base, BlockArgument argument,
                               AbstractValue value)
     : profile(base.profile), base(&base), limit(base.limit),
-      threads(base.threads), sampleCount(base.sampleCount) {
+      sampleCount(base.sampleCount) {
   setValue(argument, std::move(value));
   get(argument).spread = base.spread(argument);
   varied = findReached(argument);

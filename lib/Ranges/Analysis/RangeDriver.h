@@ -62,7 +62,6 @@ public:
   }
   const TargetProfile &target() override { return *profile; }
   GroupLimit groupLimit() const override { return limit; }
-  unsigned jobs() const override { return threads; }
   SharedSums sharedSums() override { return shared; }
   void setArgument(mlir::BlockArgument argument, AbstractValue value) override {
     setValue(argument, std::move(value));
@@ -144,7 +143,6 @@ private:
   std::pair<mlir::Value, Entry *> recent;
   ShapeFacts facts;
   GroupLimit limit = 0;
-  unsigned threads = 0;
   double sampleCount = 1;
   /// The module has the gradients of a loss.
   bool trains = false;

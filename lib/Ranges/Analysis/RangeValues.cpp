@@ -131,7 +131,7 @@ void RangeAnalysis::Driver::constrain(Value value, AbstractValue &pre) {
 /// Large weights are read once for all analyses of a context.
 AbstractValue RangeAnalysis::Driver::summarizeOnce(const WeightView &view) {
   if (!shared.memo || view.data.size() < Memo::kLeastWeight)
-    return summarizeWeights(view, limit.most, threads);
+    return summarizeWeights(view, limit.most);
   MemoKey key;
   key.add('A');
   key.add(view.data.data());
@@ -146,7 +146,7 @@ AbstractValue RangeAnalysis::Driver::summarizeOnce(const WeightView &view) {
   if (auto known = shared.memo->find<AbstractValue>(key))
     return *known;
   auto value = std::make_shared<const AbstractValue>(
-      summarizeWeights(view, limit.most, threads, {lowFormat, shared.memo}));
+      summarizeWeights(view, limit.most, {lowFormat, shared.memo}));
   shared.memo->keep(key, value, value->groups() * sizeof(Cell));
   return *value;
 }

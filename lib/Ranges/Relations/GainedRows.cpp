@@ -133,8 +133,7 @@ std::optional<GainedRows> GainedRows::match(Value value, uint64_t count,
   return result;
 }
 
-GainedRows::Products GainedRows::multiply(LinearRequest request,
-                                          unsigned jobs) const {
+GainedRows::Products GainedRows::multiply(LinearRequest request) const {
   std::vector<double> squares;
   double most = 0;
   for (double gain : gains) {
@@ -143,7 +142,7 @@ GainedRows::Products GainedRows::multiply(LinearRequest request,
   }
   request.inputs = {centre, radius, {}, squares, {}};
   request.wantNorm = false;
-  LinearSums sums = linearSums(request, jobs);
+  LinearSums sums = linearSums(request);
   Products products;
   for (size_t channel = 0; channel < sums.size(); ++channel) {
     // The estimate's sum is off by 1e-5 at most (Kernels/Linear.cpp) but for

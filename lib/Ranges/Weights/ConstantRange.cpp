@@ -118,8 +118,7 @@ static AbstractValue summarizeElements(const WeightView &weights,
 
 /// From so many elements on the kernels are worth their start.
 static constexpr int64_t kLarge = 1 << 11;
-/// The same of other threads.
-static constexpr int64_t kShared = 1 << 16;
+
 static Cell getCell(const GroupStats &stats) {
   auto [lo, hi] = stats.range;
   double mean = std::min(std::max(stats.mean, lo), hi);
@@ -127,11 +126,9 @@ static Cell getCell(const GroupStats &stats) {
 }
 
 /// The same by the kernels, where they can.
-static std::optional<AbstractValue> summarizeLarge(const WeightView &weights,
-                                                   AbstractValue::Dims dims,
-                                                   int64_t groups,
-                                                   int64_t inner, unsigned jobs,
-                                                   KeptLosses losses) {
+static std::optional<AbstractValue>
+summarizeLarge(const WeightView &weights, AbstractValue::Dims dims,
+               int64_t groups, int64_t inner, KeptLosses losses) {
   std::optional<WeightTensor> tensor = getTensor(weights);
   // Groups may come again and again.
   bool inOneRun = groups * inner == weights.size();
@@ -147,7 +144,7 @@ static std::optional<AbstractValue> summarizeLarge(const WeightView &weights,
     request.target = losses.format;
     request.channel = channelOf(weights.shape);
   }
-  WeightSummary summary = summarizeWeight(request, jobs);
+  WeightSummary summary = summarizeWeight(request);
   if (losses.memo)
     keepLosses(request, summary.losses, *losses.memo);
   if (summary.flags)
@@ -171,16 +168,14 @@ static std::optional<AbstractValue> summarizeLarge(const WeightView &weights,
 namespace {
 class Summarizer {
 public:
-  Summarizer(const WeightView &weights, unsigned jobs, KeptLosses losses)
-      : weights(weights), jobs(jobs), losses(losses) {}
+  Summarizer(const WeightView &weights, KeptLosses losses)
+      : weights(weights), losses(losses) {}
 
   /// Elements form `outer` runs of `groups` runs of `inner` elements.
   AbstractValue summarize(AbstractValue::Dims dims, int64_t groups,
                           int64_t inner) const {
     if (weights.size() >= kLarge)
-      if (auto value =
-              summarizeLarge(weights, dims, groups, inner,
-                             weights.size() >= kShared ? jobs : 1, losses))
+      if (auto value = summarizeLarge(weights, dims, groups, inner, losses))
         return std::move(*value);
     return summarizeElements(weights, std::move(dims), groups, inner);
   }
@@ -199,14 +194,13 @@ public:
 
 private:
   const WeightView &weights;
-  unsigned jobs;
   KeptLosses losses;
 };
 } // namespace
 
 AbstractValue mpopt::summarizeWeights(const WeightView &weights, size_t limit,
-                                      unsigned jobs, KeptLosses losses) {
-  Summarizer summarizer(weights, jobs, losses);
+                                      KeptLosses losses) {
+  Summarizer summarizer(weights, losses);
   int64_t size = weights.size(), rank = weights.shape.size();
   if (weights.splat || size <= 1 || rank == 0)
     return summarizer.whole();

@@ -73,7 +73,7 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
   bool unbounded = inputs.unbounded();
   if (unbounded)
     request.inputs.centre = request.inputs.radius = {};
-  LinearSums sums = linearSums(request, ctx.jobs(), weights.sharedSums(ctx));
+  LinearSums sums = linearSums(request, weights.sharedSums(ctx));
   for (size_t channel = 0; unbounded && channel < sums.size(); ++channel)
     if (sums.norm[channel] > 0)
       sums.radius[channel] = sums.terms[channel] = kInfinity;
@@ -84,7 +84,7 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
   std::vector<double> heavy = reachOfHeavyTerms(request, sums, rules.extreme());
   if (gained && products.bound.empty() && matrices == 1 &&
       weights.size() <= kMostGained)
-    products = gained->multiply(request, ctx.jobs());
+    products = gained->multiply(request);
   auto isPositive = [](const AbstractValue &value) {
     return llvm::all_of(value.cells(),
                         [](const Cell &cell) { return cell.lo >= 0; });

@@ -56,10 +56,11 @@ def test_memory_that_is_not_there(mlp, tmp_path):
     (tmp_path / "large.onnx").write_bytes(large.SerializeToString())
 
     def limit():
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # a thread takes addresses
         resource.setrlimit(resource.RLIMIT_AS, (320 << 20, 320 << 20))
-    done = run("--check", mlp, "--jobs", "1", "--fail-on", "never", preexec_fn=limit)
+    done = run("--check", mlp, "--fail-on", "never", preexec_fn=limit)
     assert done.returncode == 0
-    done = run("--check", tmp_path / "large.onnx", "--jobs", "1", preexec_fn=limit)
+    done = run("--check", tmp_path / "large.onnx", preexec_fn=limit)
     assert refused(done) == "mpopt: error: out of memory\n"
 
 
@@ -202,8 +203,7 @@ def test_one_of_two_is_bad(mlp, tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [
-    ["--jobs", "99999999999999999999"], ["--jobs", "-1"], ["--jobs", ""],
-    ["--jobs", "4097"], ["--dim", "N=-1"], ["--dim", "N=1e3"], ["--dim", "=3"],
+    ["--dim", "N=-1"], ["--dim", "N=1e3"], ["--dim", "=3"],
     ["--dim", "N=99999999999999999999"], ["--dim", "M=3"], ["--dim", "N=1",
      "--dim", "N=2"], ["--input", "y=0:1"], ["--input", "=0:1"],
     ["--input", "x=1:0"], ["--input", "x=nan:0"], ["--input", "x=inf:inf"],
@@ -217,8 +217,8 @@ def test_one_of_two_is_bad(mlp, tmp_path):
     ["--policy", "/"], ["--precision", ""], ["--target", ""], ["--format", ""],
     ["--assume", ""], ["--assume", ":"], ["--assume", "1:"], ["--fail-on", ""],
     ["--min-certainty", ""], ["--method", "f"], ["--keep-fp32", ""],
-    ["--dump-ranges", ""], ["-o", ""], ["--no-such"], ["--jobs"], ["-x"],
-    ["--check=maybe"], ["--check"], ["--jobs", "1", "--jobs", "1"], ["-o"],
+    ["--dump-ranges", ""], ["-o", ""], ["--no-such"], ["-x"],
+    ["--check=maybe"], ["--check"], ["--target", "cpu", "--target", "cpu"], ["-o"],
     ["--format", "text", "-o", "a", "-o", "b"], ["--input", "x=0:1", "--input"],
 ], ids=lambda arguments: " ".join(arguments)[:40])
 def test_options(arguments, mlp):

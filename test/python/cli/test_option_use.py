@@ -48,7 +48,6 @@ OPTIONS = {
     "dump-ranges": ("none/ranges.json", WRITING),
     "safe-input": (None, WRITING),
     "whole-trials": (None, WRITING),
-    "jobs": ("1", JUDGING),
     "train": (None, WRITING),
     "loss": ("mse", WRITING),
     "loss-value": ("2.5", WRITING),

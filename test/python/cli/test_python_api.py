@@ -77,7 +77,7 @@ def test_inputs(value):
 
 def test_options():
     report = mpopt.check(overflowing(), precision="fp16", assume=(-3, 3), select=["MP2"],
-                         ignore="MP204", safe_input=True, jobs=1,
+                         ignore="MP204", safe_input=True,
                          thresholds={"near-overflow": 50000}, target="strict16")
     assert report.assumptions[0].bound == mpopt.Interval(-3, 3)
     assert {finding.rule[:3] for finding in report.findings} == {"MP2"}
@@ -101,7 +101,7 @@ def test_options():
     ({"inputs": {"x": object()}}, "inputs['x']: "),
     ({"inputs": {"x": mpopt.Normal("a", 1)}}, "inputs['x']: "),
     ({"dims": {"N": "many"}}, "dims['N']: "), ({"dims": 3}, "dims: a mapping of names, not int"),
-    ({"assume": 3}, "assume: "), ({"assume": (0, "a")}, "assume: "), ({"jobs": "a"}, "jobs: "),
+    ({"assume": 3}, "assume: "), ({"assume": (0, "a")}, "assume: "),
     ({"precision": None}, "precision: "), ({"min_certainty": 3}, "min_certainty: "),
     ({"thresholds": {"near-overflow": "a"}}, "thresholds['near-overflow']: "),
     ({"select": 3}, "select: "), ({"input_shapes": {"x": 3}}, "input_shapes['x']: ")])

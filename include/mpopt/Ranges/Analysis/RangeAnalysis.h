@@ -13,8 +13,7 @@
 // Of targets there may be `zipf` and `frequencies` (Settings.h), too.
 // Without it, floats lie in [-10, 10] (mean 0, standard deviation 1), integers
 // in the index range of the tensor that they index, or in their type. The
-// module's `mp.target` names the target profile, `mp.jobs` the number of
-// threads.
+// module's `mp.target` names the target profile.
 //
 //===----------------------------------------------------------------------===//
 

@@ -38,7 +38,7 @@ struct GainedRows {
     std::vector<double> terms;
   };
   /// The products with one matrix of weights.
-  Products multiply(LinearRequest request, unsigned jobs) const;
+  Products multiply(LinearRequest request) const;
 };
 
 } // namespace mpopt

@@ -31,7 +31,6 @@ public:
   const TargetProfile &target() override { return base.target(); }
   GroupLimit groupLimit() const override { return base.groupLimit(); }
   SharedSums sharedSums() override { return base.sharedSums(); }
-  unsigned jobs() const override { return base.jobs(); }
 
 protected:
   TransferContext &base;

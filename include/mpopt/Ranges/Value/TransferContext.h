@@ -133,7 +133,6 @@ public:
   /// Sums over large weights that an analysis before this one has computed.
   virtual SharedSums sharedSums() { return {}; }
   /// Threads that a transfer function may use.
-  virtual unsigned jobs() const = 0;
 
   //===--------------------------------------------------------------------===//
   // Bodies (control flow)

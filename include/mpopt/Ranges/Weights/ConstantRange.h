@@ -21,9 +21,9 @@ struct KeptLosses {
 /// Both tiers of the elements as they are read, in at most `limit` groups:
 /// elements, else slices along one axis (the last one; the first one of
 /// convolution weights, which have four axes or more), else the whole. Large
-/// ones are read on `jobs` threads (0: all cores).
+/// ones are read on several threads.
 AbstractValue summarizeWeights(const WeightView &weights, size_t limit,
-                               unsigned jobs, KeptLosses losses = {});
+                               KeptLosses losses = {});
 
 /// True if every row (along the last axis) of a constant has an element of at
 /// least `threshold`; false where that takes too long.

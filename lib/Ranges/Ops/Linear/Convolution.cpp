@@ -200,9 +200,9 @@ std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
       inputs.add(cell);
   }
   request.values = inputs.get();
-  LinearSums sums =
-      elements ? convolutionElements(request, ctx.jobs())
-               : convolutionSums(request, ctx.jobs(), source->sharedSums(ctx));
+  LinearSums sums = elements
+                        ? convolutionElements(request)
+                        : convolutionSums(request, source->sharedSums(ctx));
   const AbstractValue &taps = ctx.of(filter);
   rules.addWeights(taps, sums.flags);
   if (AbstractValue channels = taps.keeping({transposed ? 1 : 0});

@@ -99,7 +99,7 @@ static bool hasInside(const ConvolutionRequest &request) {
   });
 }
 
-static LinearSums sumGroups(const ConvolutionRequest &request, unsigned jobs) {
+static LinearSums sumGroups(const ConvolutionRequest &request) {
   uint64_t perGroup = request.inputs / request.groups, taps = request.taps();
   LinearRequest linear;
   linear.weights = request.weights;
@@ -110,13 +110,13 @@ static LinearSums sumGroups(const ConvolutionRequest &request, unsigned jobs) {
   Expanded expanded;
   linear.inputs = expanded.set(request.values, request.inputs * taps,
                                [&](size_t at) { return at / taps; });
-  LinearSums sums = linearSums(linear, jobs);
+  LinearSums sums = linearSums(linear);
   sums.operatorNorm.clear();
   return sums;
 }
 
 /// Lists by output channel and tap.
-static LinearSums sumTaps(const ConvolutionRequest &request, unsigned jobs) {
+static LinearSums sumTaps(const ConvolutionRequest &request) {
   uint64_t perGroup = request.inputs / request.groups, taps = request.taps();
   uint64_t outputsPerGroup = request.outputs / request.groups;
   LinearRequest linear;
@@ -145,7 +145,7 @@ static LinearSums sumTaps(const ConvolutionRequest &request, unsigned jobs) {
       zeros.insert(zeros.end(), taps, zero);
     linear.weights.zeroPoints = zeros;
   }
-  return linearSums(linear, jobs);
+  return linearSums(linear);
 }
 
 static bool isSubset(const TapSet &small, const TapSet &large) {
@@ -284,21 +284,20 @@ static void estimatePositions(const LinearSums &byTap, size_t taps,
   }
 }
 
-LinearSums mpopt::convolutionSums(const ConvolutionRequest &request,
-                                  unsigned jobs) {
+LinearSums mpopt::convolutionSums(const ConvolutionRequest &request) {
   assert(request.groups > 0 && request.inputs % request.groups == 0 &&
          request.outputs % request.groups == 0 && "groups divide the channels");
   bool hasWhole = !request.transposed && hasInside(request);
   uint64_t taps = request.taps();
   std::vector<SeenTaps> borders = findBorders(request);
   if (hasWhole && (isWhole(request) || !excludesZero(request.values))) {
-    LinearSums sums = sumGroups(request, jobs);
+    LinearSums sums = sumGroups(request);
     if (!borders.empty())
-      estimatePositions(sumTaps(request, jobs), taps, borders, sums);
+      estimatePositions(sumTaps(request), taps, borders, sums);
     return sums;
   }
 
-  LinearSums byTap = sumTaps(request, jobs);
+  LinearSums byTap = sumTaps(request);
   std::optional<std::vector<TapSet>> sets = tapSets(request);
   if (sets && sets->size() * request.outputs > kMaxCombining / taps)
     sets.reset();

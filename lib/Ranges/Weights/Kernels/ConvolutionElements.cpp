@@ -30,7 +30,7 @@ class ElementSums {
 public:
   explicit ElementSums(const ConvolutionRequest &request);
 
-  LinearSums run(unsigned jobs);
+  LinearSums run();
 
 private:
   void readWeights();
@@ -173,7 +173,7 @@ void ElementSums::sumPosition(uint64_t position, LinearSums &sums) const {
     sum(output, readings, output * positions + position, sums);
 }
 
-LinearSums ElementSums::run(unsigned jobs) {
+LinearSums ElementSums::run() {
   readWeights();
   LinearSums sums;
   for (std::vector<double> *list :
@@ -183,11 +183,10 @@ LinearSums ElementSums::run(unsigned jobs) {
   sums.flags = std::move(flags);
   // A step takes about as long as reading 16 bytes.
   forEachTask(positions, positions * request.outputs * request.terms() * 16,
-              jobs, [&](size_t position) { sumPosition(position, sums); });
+              [&](size_t position) { sumPosition(position, sums); });
   return sums;
 }
 
-LinearSums mpopt::convolutionElements(const ConvolutionRequest &request,
-                                      unsigned jobs) {
-  return ElementSums(request).run(jobs);
+LinearSums mpopt::convolutionElements(const ConvolutionRequest &request) {
+  return ElementSums(request).run();
 }

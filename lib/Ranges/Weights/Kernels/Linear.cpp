@@ -173,8 +173,8 @@ static bool lostRange(const Raw &raw, double range) {
 /// not 0 are unbounded.
 template <typename T>
 static void markUnbounded(const LinearRequest &request,
-                          const WeightReader &reader, unsigned jobs,
-                          bool perMatrix, LinearSums &result) {
+                          const WeightReader &reader, bool perMatrix,
+                          LinearSums &result) {
   size_t channels = request.matrices * request.n;
   LinearRequest again = request;
   std::vector<double> unbounded((perMatrix ? request.matrices : 1) * request.k);
@@ -186,7 +186,7 @@ static void markUnbounded(const LinearRequest &request,
   Raw hits;
   for (std::vector<double> &sums : hits.sums)
     sums.assign(channels, 0);
-  LinearPass<T>(again, reader, indicator, hits, jobs).run();
+  LinearPass<T>(again, reader, indicator, hits).run();
   ArrayRef<double> sizes = hits.sums[indicator.uniform ? Sizes : Radius];
   for (size_t channel = 0; channel < channels; ++channel)
     if (sizes[channel] != 0)
@@ -196,7 +196,7 @@ static void markUnbounded(const LinearRequest &request,
 /// False if the weights need a wider type than T.
 template <typename T>
 static bool attempt(const LinearRequest &request, const WeightReader &reader,
-                    unsigned jobs, LinearSums &result) {
+                    LinearSums &result) {
   Coefficients<T> coefficients(request);
   Raw raw;
   size_t channels = request.matrices * request.n;
@@ -205,7 +205,7 @@ static bool attempt(const LinearRequest &request, const WeightReader &reader,
   if (request.wantNorm)
     raw.across.assign(request.matrices * request.k, 0);
   if (channels != 0 && request.k != 0)
-    LinearPass<T>(request, reader, coefficients, raw, jobs).run();
+    LinearPass<T>(request, reader, coefficients, raw).run();
   double range = 0;
   for (double half : request.inputs.halfRange)
     range = std::max(range, half);
@@ -236,11 +236,11 @@ static bool attempt(const LinearRequest &request, const WeightReader &reader,
   result.flags = std::move(raw.flags);
 
   if (!coefficients.uniform && coefficients.anyUnbounded)
-    markUnbounded<T>(request, reader, jobs, coefficients.perMatrix, result);
+    markUnbounded<T>(request, reader, coefficients.perMatrix, result);
   return true;
 }
 
-LinearSums mpopt::linearSums(const LinearRequest &request, unsigned jobs) {
+LinearSums mpopt::linearSums(const LinearRequest &request) {
   WeightReader reader(request.weights);
   LinearSums result;
   size_t channels = request.matrices * request.n;
@@ -249,8 +249,8 @@ LinearSums mpopt::linearSums(const LinearRequest &request, unsigned jobs) {
         &result.mean, &result.variance, &result.tail})
     list->assign(channels, 0);
   if (!reader.fitsFloat() || channels * request.k <= kSmall ||
-      !attempt<float>(request, reader, jobs, result))
-    attempt<double>(request, reader, jobs, result);
+      !attempt<float>(request, reader, result))
+    attempt<double>(request, reader, result);
   if (request.wantNorm)
     boundByGram(request, reader, result.operatorNorm);
   return result;

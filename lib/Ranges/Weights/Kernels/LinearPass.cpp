@@ -116,7 +116,7 @@ template <typename T> void LinearPass<T>::runColumns() {
         tasks.push_back(
             {matrix, begin, end, row, std::min(request.k, row + rows)});
     }
-  forEachTask(tasks.size(), bytes(), jobs,
+  forEachTask(tasks.size(), bytes(),
               [&](size_t index) { sumColumns(tasks[index], direct); });
   // In the tasks' order, so that the result does not depend on the threads.
   for (const Task &task : tasks) {
@@ -208,7 +208,7 @@ template <typename T> void LinearPass<T>::runRows() {
   std::vector<Task> tasks;
   for (uint64_t row = 0; row < all; row += step)
     tasks.push_back({0, 0, 0, row, std::min(all, row + step)});
-  forEachTask(tasks.size(), bytes(), jobs,
+  forEachTask(tasks.size(), bytes(),
               [&](size_t index) { sumRows(tasks[index], direct); });
   for (const Task &task : tasks) {
     uint64_t first = task.firstRow / request.n;

@@ -76,9 +76,8 @@ struct Raw {
 template <typename T> class LinearPass {
 public:
   LinearPass(const LinearRequest &request, const WeightReader &reader,
-             const Coefficients<T> &coefficients, Raw &raw, unsigned jobs)
-      : request(request), reader(reader), coefficients(coefficients), raw(raw),
-        jobs(jobs) {
+             const Coefficients<T> &coefficients, Raw &raw)
+      : request(request), reader(reader), coefficients(coefficients), raw(raw) {
     if constexpr (std::is_same_v<T, float>)
       if (request.weights.zeroPoints.empty())
         direct = reader.direct();
@@ -113,7 +112,6 @@ private:
   const WeightReader &reader;
   const Coefficients<T> &coefficients;
   Raw &raw;
-  unsigned jobs;
   /// For weights that need no tile, or null.
   const SumLoops<T> *direct = nullptr;
 };

@@ -182,18 +182,16 @@ void mpopt::kernels::mapPages(llvm::ArrayRef<char> bytes) {
     (void)*static_cast<const volatile char *>(bytes.data() + at);
 }
 
-void mpopt::kernels::forEachTask(size_t count, uint64_t bytes, unsigned jobs,
+void mpopt::kernels::forEachTask(size_t count, uint64_t bytes,
                                  llvm::function_ref<void(size_t)> task) {
   /// Below this, starting threads takes longer than the work.
   constexpr uint64_t threadsFrom = 2 << 20;
-  if (jobs == 1 || count < 2 || bytes < threadsFrom) {
+  unsigned threads = llvm::parallel::strategy.compute_thread_count();
+  if (threads == 1 || count < 2 || bytes < threadsFrom) {
     for (size_t index = 0; index < count; ++index)
       task(index);
     return;
   }
-  unsigned threads = llvm::parallel::strategy.compute_thread_count();
-  if (jobs)
-    threads = std::min(threads, jobs);
   std::atomic<size_t> next = 0;
   llvm::parallelFor(0, threads, [&](size_t) {
     for (size_t index; (index = next++) < count;)

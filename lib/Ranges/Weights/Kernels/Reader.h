@@ -71,9 +71,9 @@ template <typename T> const SumLoops<T> &tileLoops() {
 /// where they are mapped already.
 void mapPages(llvm::ArrayRef<char> bytes);
 
-/// Calls `task` with 0 to count - 1, on `jobs` threads (0: all cores). The work
-/// is `bytes` large; little work stays on the calling thread.
-void forEachTask(size_t count, uint64_t bytes, unsigned jobs,
+/// Calls `task` with 0 to count - 1, on a thread for each core that the process
+/// may use. The work is `bytes` large; little work stays on the calling thread.
+void forEachTask(size_t count, uint64_t bytes,
                  llvm::function_ref<void(size_t)> task);
 
 } // namespace mpopt::kernels

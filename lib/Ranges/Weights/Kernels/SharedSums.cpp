@@ -170,10 +170,9 @@ gramNorms(const LinearRequest &request, Memo &memo) {
 }
 
 static LinearSums linearSumsWithoutGram(const LinearRequest &request,
-                                        unsigned jobs,
                                         const SharedSums &shared) {
   if (request.weights.bytes.size() < Memo::kLeastWeight)
-    return linearSums(request, jobs);
+    return linearSums(request);
   MemoKey key;
   key.add('L');
   key.add(request.weights.bytes.data());
@@ -181,16 +180,16 @@ static LinearSums linearSumsWithoutGram(const LinearRequest &request,
   addShape(key, request);
   key.add(request.wantNorm);
   return share(key, request.inputs, shared,
-               [&] { return linearSums(request, jobs); });
+               [&] { return linearSums(request); });
 }
 
-LinearSums mpopt::linearSums(const LinearRequest &request, unsigned jobs,
+LinearSums mpopt::linearSums(const LinearRequest &request,
                              const SharedSums &shared) {
   if (!shared.memo)
-    return linearSums(request, jobs);
+    return linearSums(request);
   LinearRequest plain = request;
   plain.gramBudget = 0;
-  LinearSums sums = linearSumsWithoutGram(plain, jobs, shared);
+  LinearSums sums = linearSumsWithoutGram(plain, shared);
   if (!request.wantNorm || !kernels::isWithinGramBudget(request))
     return sums;
   // The memo need not have kept them.
@@ -202,9 +201,9 @@ LinearSums mpopt::linearSums(const LinearRequest &request, unsigned jobs,
 }
 
 LinearSums mpopt::convolutionSums(const ConvolutionRequest &request,
-                                  unsigned jobs, const SharedSums &shared) {
+                                  const SharedSums &shared) {
   if (!shared.memo || request.weights.bytes.size() < Memo::kLeastWeight)
-    return convolutionSums(request, jobs);
+    return convolutionSums(request);
   MemoKey key;
   key.add('C');
   key.add(request.weights.bytes.data());
@@ -218,7 +217,7 @@ LinearSums mpopt::convolutionSums(const ConvolutionRequest &request,
           axis.outputPadding, axis.inputSize})
       key.add(number);
   return share(key, request.values, shared,
-               [&] { return convolutionSums(request, jobs); });
+               [&] { return convolutionSums(request); });
 }
 
 static MemoKey lossKey(const SummaryRequest &request) {
@@ -239,12 +238,11 @@ void mpopt::keepLosses(const SummaryRequest &request, const WeightStats &losses,
               sizeof(WeightStats));
 }
 
-WeightStats mpopt::weightLosses(const SummaryRequest &request, unsigned jobs,
-                                Memo *memo) {
+WeightStats mpopt::weightLosses(const SummaryRequest &request, Memo *memo) {
   if (memo && request.weights.bytes.size() >= Memo::kLeastWeight)
     if (auto known = memo->find<WeightStats>(lossKey(request)))
       return *known;
-  WeightStats losses = summarizeWeight(request, jobs).losses;
+  WeightStats losses = summarizeWeight(request).losses;
   if (memo)
     keepLosses(request, losses, *memo);
   return losses;

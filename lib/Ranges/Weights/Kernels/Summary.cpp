@@ -65,7 +65,7 @@ template <typename T> class SummaryPass {
 public:
   SummaryPass(const SummaryRequest &request, const WeightReader &reader);
 
-  void run(unsigned jobs, WeightSummary &summary);
+  void run(WeightSummary &summary);
 
 private:
   struct Range {
@@ -226,8 +226,7 @@ void SummaryPass<T>::countLosses(ArrayRef<Task> tasks,
   }
 }
 
-template <typename T>
-void SummaryPass<T>::run(unsigned jobs, WeightSummary &summary) {
+template <typename T> void SummaryPass<T>::run(WeightSummary &summary) {
   uint64_t units = request.rows * pieces;
   uint64_t width = pieces > 1 ? kPiece : request.columns;
   uint64_t step = std::max<uint64_t>(1, kTask / width);
@@ -238,7 +237,7 @@ void SummaryPass<T>::run(unsigned jobs, WeightSummary &summary) {
     tasks.push_back({unit, std::min(units, unit + step), {}, {}, {}, 0, {}});
   if (!request.byColumn)
     rowPieces = Statistics(units);
-  forEachTask(tasks.size(), request.size() * request.weights.bits() / 8, jobs,
+  forEachTask(tasks.size(), request.size() * request.weights.bits() / 8,
               [&](size_t index) { scan(tasks[index], direct); });
 
   // In the tasks' order, so that the result does not depend on the threads.
@@ -269,8 +268,7 @@ uint64_t mpopt::channelOf(ArrayRef<int64_t> shape) {
   return elements;
 }
 
-WeightSummary mpopt::summarizeWeight(const SummaryRequest &request,
-                                     unsigned jobs) {
+WeightSummary mpopt::summarizeWeight(const SummaryRequest &request) {
   assert((request.size() * request.weights.bits() + 7) / 8 <=
              request.weights.bytes.size() &&
          "fewer bytes than elements");
@@ -280,9 +278,9 @@ WeightSummary mpopt::summarizeWeight(const SummaryRequest &request,
     return summary;
   WeightReader reader(request.weights);
   if (reader.fitsFloat())
-    SummaryPass<float>(request, reader).run(jobs, summary);
+    SummaryPass<float>(request, reader).run(summary);
   else
-    SummaryPass<double>(request, reader).run(jobs, summary);
+    SummaryPass<double>(request, reader).run(summary);
   if (request.target) {
     Elements elements(reader);
     if (summary.flags & ~WeightStorageOverflow)

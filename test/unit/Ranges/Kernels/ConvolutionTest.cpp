@@ -159,7 +159,7 @@ TEST(ConvolutionSums, HullOfAllPositions) {
           Weights weights(type, randomList(random, shape.weights(), -9, 7));
           Values values(random, perChannel ? shape.inputs : 1, offset);
           ConvolutionRequest wanted = request(shape, weights, values);
-          LinearSums sums = convolutionSums(wanted, 1);
+          LinearSums sums = convolutionSums(wanted);
           ASSERT_EQ(sums.size(), shape.outputs);
 
           std::vector<Interval> exact(shape.outputs * shape.positions());
@@ -199,7 +199,7 @@ TEST(ConvolutionSums, HullOfAllPositions) {
           // Whatever the sizes are.
           for (ConvolutionAxis &axis : wanted.axes)
             axis.inputSize = -1;
-          LinearSums any = convolutionSums(wanted, 1);
+          LinearSums any = convolutionSums(wanted);
           for (size_t output = 0; output < shape.outputs; ++output) {
             EXPECT_LE(any.bound(output).lo, sums.bound(output).lo + 1e-6);
             EXPECT_GE(any.bound(output).hi, sums.bound(output).hi - 1e-6);
@@ -214,7 +214,7 @@ TEST(ConvolutionSums, LikelyPartOfSmallMaps) {
     for (double offset : {0.0, 20.0}) {
       Weights weights("f32", randomList(random, shape.weights(), -2, 2));
       Values values(random, shape.inputs, offset);
-      LinearSums sums = convolutionSums(request(shape, weights, values), 1);
+      LinearSums sums = convolutionSums(request(shape, weights, values));
       std::vector<double> means(shape.outputs * shape.positions()),
           variances(means.size());
       for (const Term &term : allTerms(shape)) {
@@ -252,7 +252,7 @@ TEST(ConvolutionSums, LikelyPart) {
       Case large = shape;
       for (ConvolutionAxis &axis : large.axes)
         axis.inputSize = large.axes.size() == 1 ? 400 : 64;
-      LinearSums sums = convolutionSums(request(large, weights, values), 1);
+      LinearSums sums = convolutionSums(request(large, weights, values));
       std::map<std::pair<size_t, size_t>, std::array<double, 3>> all;
       for (const Term &term : allTerms(large)) {
         double w = weights.values[term.weight];
@@ -307,7 +307,7 @@ TEST(ConvolutionElements, EveryElement) {
         weights.tensor.zeroPoints = zeros;
       }
       Values values(random, shape.inputs * shape.inputSize(), 1);
-      LinearSums sums = convolutionElements(request(shape, weights, values), 1);
+      LinearSums sums = convolutionElements(request(shape, weights, values));
       ASSERT_EQ(sums.size(), shape.outputs * shape.positions());
       std::vector<std::array<double, 6>> exact(sums.size());
       for (const Term &term : allTerms(shape)) {
@@ -343,7 +343,7 @@ TEST(ConvolutionSums, HoldsSamples) {
       Weights weights("f32", randomList(random, shape.weights(), -1, 1));
       Values values(random, shape.inputs, offset);
       ConvolutionRequest wanted = request(shape, weights, values);
-      LinearSums sums = convolutionSums(wanted, 1);
+      LinearSums sums = convolutionSums(wanted);
       std::vector<Term> terms = allTerms(shape);
       for (int sample = 0; sample < 5; ++sample) {
         std::vector<double> map, result(shape.outputs * shape.positions());
@@ -383,8 +383,8 @@ TEST(ConvolutionSums, Flags) {
     std::vector<uint8_t> expected(shape.outputs);
     expected.front() |= WeightPosInf;
     expected.back() |= WeightStorageOverflow;
-    EXPECT_EQ(convolutionSums(wanted, 1).flags, expected);
-    LinearSums elements = convolutionElements(wanted, 1);
+    EXPECT_EQ(convolutionSums(wanted).flags, expected);
+    LinearSums elements = convolutionElements(wanted);
     for (size_t at = 0; at < elements.size(); ++at)
       EXPECT_EQ(elements.flags[at], expected[at / shape.positions()]);
   }

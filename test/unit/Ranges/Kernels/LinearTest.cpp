@@ -6,6 +6,7 @@
 
 #include "Samples.h"
 
+#include "llvm/Support/Parallel.h"
 #include "gtest/gtest.h"
 
 #include <numeric>
@@ -113,7 +114,7 @@ TEST(LinearSums, FormulasInEveryDtype) {
                         randomList(random, matrices * k * n, -spread, spread));
         for (size_t count : {size_t(1), size_t(k), size_t(matrices * k)}) {
           Box box(random, count, 3);
-          LinearSums sums = linearSums(request(weights, shape, box), 1);
+          LinearSums sums = linearSums(request(weights, shape, box));
           expectFormulas(sums, weights.values, shape, box, 1e-12);
           EXPECT_TRUE(sums.flags.empty());
         }
@@ -144,7 +145,9 @@ TEST(LinearSums, FormulasWhenLarge) {
         LinearSums sums = linearSums(wanted);
         expectFormulas(sums, weights.values, shape, box, 3e-5);
         // Whatever the threads do, the result is the same.
-        LinearSums alone = linearSums(wanted, 1);
+        llvm::parallel::strategy.ThreadsRequested = 1;
+        LinearSums alone = linearSums(wanted);
+        llvm::parallel::strategy = {};
         EXPECT_EQ(sums.centre, alone.centre);
         EXPECT_EQ(sums.radius, alone.radius);
       }
@@ -202,7 +205,7 @@ TEST(LinearSums, HoldsEmulatedSums) {
       for (std::vector<double> *list : {&box.centre, &box.radius})
         for (double &value : *list)
           value = std::nearbyint(value / spread * 16) * spread / 16;
-      LinearSums sums = linearSums(request(weights, shape, box), 1);
+      LinearSums sums = linearSums(request(weights, shape, box));
       for (int sample = 0; sample < 20; ++sample) {
         uint64_t n = random() % shape.n;
         std::vector<std::pair<double, double>> products;

@@ -28,8 +28,8 @@ SummaryRequest request(const std::vector<T> &values, const FloatFormat &source,
   return request;
 }
 
-WeightStats scanWeight(const SummaryRequest &request, unsigned jobs = 1) {
-  WeightStats stats = summarizeWeight(request, jobs).losses;
+WeightStats scanWeight(const SummaryRequest &request) {
+  WeightStats stats = summarizeWeight(request).losses;
   // By column, too, if there are a few.
   for (uint64_t columns : {1, 5, 16, 1000})
     if (request.columns % columns == 0 && request.columns < 100000) {
@@ -37,7 +37,7 @@ WeightStats scanWeight(const SummaryRequest &request, unsigned jobs = 1) {
       other.rows = request.columns / columns;
       other.columns = columns;
       other.byColumn = true;
-      WeightStats again = summarizeWeight(other, jobs).losses;
+      WeightStats again = summarizeWeight(other).losses;
       EXPECT_EQ(std::memcmp(&stats, &again, sizeof(stats)), 0) << columns;
     }
   return stats;
@@ -221,8 +221,7 @@ TEST(Losses, AgreesWithTheDefinitionOverThreads) {
   for (const char *name : {"f16", "bf16", "f8E4M3FN"}) {
     const FloatFormat &target = *FloatFormat::byName(name);
     WeightStats expected = reference(values, target);
-    WeightStats stats =
-        scanWeight(request(values, FloatFormat::f32(), target), 4);
+    WeightStats stats = scanWeight(request(values, FloatFormat::f32(), target));
     EXPECT_EQ(stats.zeros, expected.zeros);
     EXPECT_EQ(stats.overflows, expected.overflows);
     EXPECT_EQ(stats.flushes, expected.flushes);

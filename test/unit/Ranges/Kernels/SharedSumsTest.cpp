@@ -54,15 +54,15 @@ TEST(SharedSums, TheSamePassIsMadeOnce) {
   Random random(1);
   Fixture fixture(random);
   Memo memo;
-  LinearSums first = linearSums(fixture.request, 1, {&memo, false});
+  LinearSums first = linearSums(fixture.request, {&memo, false});
   // Other bytes at the same place would be read if the pass were made again.
   std::fill(fixture.numbers.begin(), fixture.numbers.end(), 0.0f);
-  LinearSums again = linearSums(fixture.request, 1, {&memo, false});
+  LinearSums again = linearSums(fixture.request, {&memo, false});
   EXPECT_EQ(first.centre, again.centre);
   EXPECT_EQ(first.radius, again.radius);
   fixture.radius[3] *= 2;
   fixture.update();
-  LinearSums other = linearSums(fixture.request, 1, {&memo, false});
+  LinearSums other = linearSums(fixture.request, {&memo, false});
   EXPECT_EQ(other.centre, std::vector<double>(kSize, 0));
 }
 
@@ -72,15 +72,15 @@ TEST(SharedSums, NearBoxesAreCovered) {
     Fixture fixture(random);
     Memo memo;
     SharedSums shared{&memo, true};
-    (void)linearSums(fixture.request, 1, shared);
+    (void)linearSums(fixture.request, shared);
     std::vector<double> moves = randomList(random, kSize, -0.002, 0.002);
     for (size_t i = 0; i < kSize; ++i) {
       fixture.centre[i] += moves[i];
       fixture.radius[i] *= 1 + moves[kSize - 1 - i];
     }
     fixture.update();
-    LinearSums exact = linearSums(fixture.request, 1);
-    LinearSums near = linearSums(fixture.request, 1, shared);
+    LinearSums exact = linearSums(fixture.request);
+    LinearSums near = linearSums(fixture.request, shared);
     EXPECT_TRUE(contains(near, exact));
     EXPECT_NE(near.radius, exact.radius); // it was shared
     for (size_t i = 0; i < kSize; ++i)
@@ -93,22 +93,22 @@ TEST(SharedSums, FarBoxesAreComputed) {
   Fixture fixture(random);
   Memo memo;
   SharedSums shared{&memo, true};
-  (void)linearSums(fixture.request, 1, shared);
+  (void)linearSums(fixture.request, shared);
   fixture.radius[7] *= 1.2;
   fixture.update();
-  LinearSums exact = linearSums(fixture.request, 1);
-  LinearSums near = linearSums(fixture.request, 1, shared);
+  LinearSums exact = linearSums(fixture.request);
+  LinearSums near = linearSums(fixture.request, shared);
   EXPECT_EQ(near.radius, exact.radius);
   // The bound of a far larger box holds, but says nothing.
   fixture.radius[7] /= 1e6;
   fixture.update();
-  near = linearSums(fixture.request, 1, shared);
-  EXPECT_EQ(near.radius, linearSums(fixture.request, 1).radius);
+  near = linearSums(fixture.request, shared);
+  EXPECT_EQ(near.radius, linearSums(fixture.request).radius);
   // An element that was known and is not any more.
   fixture.radius[9] = HUGE_VAL;
   fixture.update();
-  near = linearSums(fixture.request, 1, shared);
-  EXPECT_EQ(near.radius, linearSums(fixture.request, 1).radius);
+  near = linearSums(fixture.request, shared);
+  EXPECT_EQ(near.radius, linearSums(fixture.request).radius);
 }
 
 TEST(SharedSums, LossesOfASummaryAreKept) {
@@ -123,15 +123,15 @@ TEST(SharedSums, LossesOfASummaryAreKept) {
   request.target = &FloatFormat::f16();
   request.channel = channelOf({1 << 7, 1 << 10});
   Memo memo;
-  keepLosses(request, summarizeWeight(request, 1).losses, memo);
+  keepLosses(request, summarizeWeight(request).losses, memo);
   // Other bytes at the same place would be read if the pass were made again.
   std::fill(numbers.begin(), numbers.end(), 0.0f);
   request.rows = 1;
   request.columns = numbers.size();
   request.byColumn = false;
-  WeightStats losses = weightLosses(request, 1, &memo);
+  WeightStats losses = weightLosses(request, &memo);
   EXPECT_EQ(losses.flushes, numbers.size());
   EXPECT_EQ(losses.lostChannels, 1u << 7);
   request.target = &FloatFormat::bf16();
-  EXPECT_EQ(weightLosses(request, 1, &memo).flushes, 0u);
+  EXPECT_EQ(weightLosses(request, &memo).flushes, 0u);
 }

@@ -59,14 +59,12 @@ struct ConvolutionRequest {
 /// `operatorNorm` is empty. The likely part is that of positions inside, its
 /// mean and variance those of all positions where many are at a border; the
 /// phases of a transposed convolution are a mixture of equal parts.
-LinearSums convolutionSums(const ConvolutionRequest &request,
-                           unsigned jobs = 0);
+LinearSums convolutionSums(const ConvolutionRequest &request);
 
 /// The sums of a convolution of which all sizes are known. Lists have an entry
 /// per element of the output map [outputs, size...]. Takes outputs * positions
 /// * terms() steps: for small maps.
-LinearSums convolutionElements(const ConvolutionRequest &request,
-                               unsigned jobs = 0);
+LinearSums convolutionElements(const ConvolutionRequest &request);
 
 } // namespace mpopt
 

@@ -67,9 +67,7 @@ struct LinearSums {
   Interval bound(size_t channel) const;
 };
 
-/// The sums of a request, by at most `jobs` threads; 0 for as many as there are
-/// cores.
-LinearSums linearSums(const LinearRequest &request, unsigned jobs = 0);
+LinearSums linearSums(const LinearRequest &request);
 
 } // namespace mpopt
 

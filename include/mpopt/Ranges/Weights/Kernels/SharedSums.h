@@ -23,17 +23,15 @@ struct SharedSums {
 };
 
 /// The same as without `shared`, or (if `nearly`) bounds at most 5 % wider.
-LinearSums linearSums(const LinearRequest &request, unsigned jobs,
-                      const SharedSums &shared);
-LinearSums convolutionSums(const ConvolutionRequest &request, unsigned jobs,
+LinearSums linearSums(const LinearRequest &request, const SharedSums &shared);
+LinearSums convolutionSums(const ConvolutionRequest &request,
                            const SharedSums &shared);
 
 /// Keeps the losses of a large weight that has been summarised.
 void keepLosses(const SummaryRequest &request, const WeightStats &losses,
                 Memo &memo);
 /// Those kept, whatever groups the summary was of; else they are counted.
-WeightStats weightLosses(const SummaryRequest &request, unsigned jobs,
-                         Memo *memo);
+WeightStats weightLosses(const SummaryRequest &request, Memo *memo);
 
 } // namespace mpopt
 

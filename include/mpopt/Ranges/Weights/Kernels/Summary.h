@@ -82,9 +82,7 @@ struct WeightSummary {
 /// Elements of a channel of a weight of that shape; 0 if there is one channel.
 uint64_t channelOf(llvm::ArrayRef<int64_t> shape);
 
-/// `jobs` threads, 0 for as many as there are cores; little work is done on the
-/// calling thread alone.
-WeightSummary summarizeWeight(const SummaryRequest &request, unsigned jobs = 0);
+WeightSummary summarizeWeight(const SummaryRequest &request);
 
 } // namespace mpopt
 
