@@ -56,10 +56,12 @@ StorageError mpopt::storageErrorOf(double value, const StorageFormat &format) {
 
 StorageError mpopt::storageErrorOf(double mean, double variance,
                                    const StorageFormat &format, bool whole,
-                                   bool overflows) {
+                                   Tails overflow) {
   Interval edges = format.overflowFrom();
   if (!(variance > 0))
-    return overflows || (mean > edges.lo && mean < edges.hi)
+    return (mean >= edges.hi   ? overflow.above
+            : mean <= edges.lo ? overflow.below
+                               : true)
                ? storageErrorOf(mean, format)
                : StorageError();
   double deviation = std::sqrt(variance);
@@ -88,11 +90,12 @@ StorageError mpopt::storageErrorOf(double mean, double variance,
     error.square +=
         stored * stored * part.share - 2 * stored * part.first + part.second;
   };
-  if (overflows) {
-    Interval ends = format.saturates ? format.ends() : Interval();
+  // A number that overflows is lost with its whole size.
+  Interval ends = format.saturates ? format.ends() : Interval{0, 0};
+  if (overflow.above)
     replace(partWithin(edges.hi, kInfinity), ends.hi);
+  if (overflow.below)
     replace(partWithin(-kInfinity, edges.lo), ends.lo);
-  }
   whole &= format.scale == 1;
   double least = !whole          ? format.growsFrom()
                  : format.floats ? std::ldexp(1.0, int(format.floats->digits))

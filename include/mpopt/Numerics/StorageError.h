@@ -36,15 +36,25 @@ struct StorageError {
   }
 };
 
+/// Whether numbers past each end of a format occur: the tail of a normal number
+/// has some that a bound excludes.
+struct Tails {
+  bool below = true, above = true;
+
+  Tails() = default;
+  /// Implicit: past both ends, or none.
+  Tails(bool both) : below(both), above(both) {}
+  Tails(bool below, bool above) : below(below), above(above) {}
+};
+
 /// The error of one number.
 StorageError storageErrorOf(double value, const StorageFormat &format);
 
 /// The error of normal numbers. `whole`: they are whole numbers, which are
-/// exact up to 2^digits. `overflows`: those past the format's edge occur; the
-/// tail of a normal number has some that a bound excludes.
+/// exact up to 2^digits. `overflow`: the ends past which they occur.
 StorageError storageErrorOf(double mean, double variance,
                             const StorageFormat &format, bool whole = false,
-                            bool overflows = true);
+                            Tails overflow = {});
 
 } // namespace mpopt
 
