@@ -25,6 +25,7 @@ class FunctionOpInterface;
 namespace mpopt {
 
 namespace mp {
+class DequantizeOp;
 class ConstantOp;
 } // namespace mp
 
@@ -118,6 +119,9 @@ private:
   void visitArgument(mlir::FunctionOpInterface function,
                      mlir::BlockArgument argument);
   std::optional<WeightView> findWeights(mlir::Value value, bool *swapped);
+  std::optional<WeightView> dequantizedWeights(mp::DequantizeOp op,
+                                               WeightView view,
+                                               const MaybeShape &shape);
   /// Holds a value to what its dtype, shape, elements and relations allow.
   void constrain(mlir::Value value, AbstractValue &pre);
   static AbstractValue round(mlir::Value value, const AbstractValue &pre);

@@ -18,6 +18,7 @@
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Relations/Relations.h"
 #include "mpopt/Ranges/Weights/ConstantRange.h"
+#include "mpopt/Ranges/Weights/Dequantized.h"
 
 #include <cmath>
 
@@ -106,6 +107,9 @@ static bool isStep(Value value) {
 }
 
 void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
+  if (value.getDefiningOp<mp::DequantizeOp>())
+    if (std::optional<WeightView> view = weights(value))
+      pre = summarizeOnce(*view);
   if (auto cast = value.getDefiningOp<mp::CastOp>())
     if (ConstantLimits limits = limitsOf(cast))
       if (std::optional<WeightView> view = weights(cast.getInput())) {
@@ -275,8 +279,50 @@ static bool onlyReshapes(Operation *op) {
   return isa<mp::ReshapeOp, mp::FlattenOp, mp::SqueezeOp, mp::UnsqueezeOp>(op);
 }
 
+/// The numbers for which the codes of the file stand, computed once.
+std::optional<WeightView>
+RangeAnalysis::Driver::dequantizedWeights(mp::DequantizeOp op, WeightView view,
+                                          const MaybeShape &shape) {
+  auto format = storageFormatOf(op);
+  const FloatFormat *type = getFloatFormat(getElementType(op.getResult()));
+  std::optional<WeightView> codes = findWeights(op.getInput(), nullptr),
+                            scales = findWeights(op.getScale(), nullptr), zeros;
+  if (op.getZeroPoint())
+    zeros = findWeights(op.getZeroPoint(), nullptr);
+  if (!shared.memo || !format || !type || !codes || !scales || codes->splat ||
+      (op.getZeroPoint() && !zeros))
+    return std::nullopt;
+  MemoKey key;
+  key.add('Q');
+  for (const WeightView *part :
+       {&*codes, &*scales, zeros ? &*zeros : nullptr}) {
+    key.add(part ? part->data.data() : nullptr);
+    key.add(part ? part->data.size() : size_t(0));
+  }
+  key.add(format->axis.value_or(0));
+  key.add(format->block);
+  auto numbers = shared.memo->find<std::vector<float>>(key);
+  if (!numbers) {
+    auto made = std::make_shared<const std::vector<float>>(
+        dequantize(*codes, *scales, zeros, *format));
+    shared.memo->keep(key, made, made->size() * sizeof(float));
+    // A view needs numbers that live on.
+    numbers = shared.memo->find<std::vector<float>>(key);
+  }
+  if (!numbers || numbers->empty())
+    return std::nullopt;
+  view.data = {reinterpret_cast<const char *>(numbers->data()),
+               numbers->size() * sizeof(float)};
+  view.elementType = Float32Type::get(op.getContext());
+  if (type->digits < FloatFormat::f32().digits)
+    view.roundings.insert(view.roundings.begin(), type);
+  view.shape = shape ? *shape : codes->shape;
+  return view;
+}
+
 /// The constant behind casts, identities, other shapes of it and, where
-/// `swapped` is asked for, transpositions of a matrix.
+/// `swapped` is asked for, transpositions of a matrix; or numbers for which a
+/// constant's codes stand.
 std::optional<WeightView> RangeAnalysis::Driver::findWeights(Value value,
                                                              bool *swapped) {
   WeightView view;
@@ -306,6 +352,8 @@ std::optional<WeightView> RangeAnalysis::Driver::findWeights(Value value,
     }
     value = op->getOperand(0);
   }
+  if (auto codes = value.getDefiningOp<mp::DequantizeOp>())
+    return dequantizedWeights(codes, std::move(view), shape);
   auto constant = value.getDefiningOp<mp::ConstantOp>();
   if (!constant)
     return std::nullopt;

@@ -1,9 +1,6 @@
 //===- Quantization.cpp - Ranges of quantised numbers
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Scales and zero points along an axis meet the groups of their channel; those
-// of blocks count as a whole.
-//
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
@@ -14,6 +11,7 @@
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
+#include "mpopt/Ranges/Value/QuantizationSupport.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,35 +19,12 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// A scalar, a list along the axis, or the whole of something else.
-static AbstractValue parameter(const AbstractValue &value,
-                               const StorageFormat &format, size_t rank) {
-  std::optional<int64_t> at =
-      format.axis ? normalizeAxis(*format.axis, rank) : std::nullopt;
-  AbstractValue::Dims dims(rank, 1);
-  bool isList = !format.block && at && value.rank() == 1 && value.groups() > 1;
-  if (isList)
-    dims[*at] = value.dims()[0];
-  AbstractValue result =
-      isList ? AbstractValue(dims, std::vector<Cell>(value.cells().begin(),
-                                                     value.cells().end()))
-             : AbstractValue(dims, value.hull());
-  result.copyFlags(value);
-  return result;
-}
-
-/// What a quantisation reads: numbers, scale and zero point.
+/// The numbers, the scale and the zero point that an op reads.
 template <typename Op>
 static SmallVector<AbstractValue, 3>
 readOperands(Op op, const StorageFormat &format, TransferContext &ctx) {
-  const AbstractValue &x = ctx.operand(0);
-  size_t rank = x.rank();
-  AbstractValue none(AbstractValue::Dims(rank, 1), cells::point(0));
-  none.source = LikelySource::Weight;
-  none.claimIntegral();
-  Value zero = op.getZeroPoint();
-  return {x, parameter(ctx.of(op.getScale()), format, rank),
-          zero ? parameter(ctx.of(zero), format, rank) : none};
+  return alignQuantization(ctx.operand(0), op.getScale(), op.getZeroPoint(),
+                           format, ctx);
 }
 
 //===----------------------------------------------------------------------===//
