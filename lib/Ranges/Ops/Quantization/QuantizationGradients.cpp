@@ -39,16 +39,25 @@ static void transferMatMulNBits(mp::MatMulNBitsGradOp op,
   if (Value zero = op.getZeroPoints();
       zero && isa<FloatType>(getElementType(zero)))
     most += ctx.of(zero).hull().absMax();
-  Number weight =
-      within({-most, most}, grad) * Number::of(ctx.of(op.getScales()), format);
+  Number codes = within({-most, most}, grad);
+  // The largest of a block fills the range: as in the forward pass.
+  double deviation = most / 2 / 2.7;
+  codes.expected = {0, deviation * deviation, -most / 2, most / 2};
+  codes.source = LikelySource::Weight;
+  Number weight = codes * Number::of(ctx.of(op.getScales()), format);
   double columns = double(op.getN());
   giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
-    if (slot == 1)
-      return sumOf(grad * weight, std::max(columns, 1.0));
     if (slot == 6)
       return sumOf(grad, mpopt::countOf(op.getGrad()) / std::max(columns, 1.0));
     return std::nullopt;
   });
+  // Signs of weights are as good as random, so that squares add up.
+  for (auto [index, number] : llvm::enumerate(op.getWanted()))
+    if (slotOf(op, number) == 1) {
+      Number sum = mpopt::sumOf(grad * weight, std::max(columns, 1.0), columns);
+      sum.range.finite = cells::roundedIn(format, sum.bound(), 4);
+      ctx.result(index, sum.value(op->getResult(index)));
+    }
 }
 
 void mpopt::attachQuantizationGradientsTransfers(MLIRContext *context) {
