@@ -3,6 +3,7 @@
 
 #include "mpopt/Dialect/StorageTypes.h"
 
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 using namespace mlir;
@@ -42,6 +43,16 @@ std::optional<StorageFormat> mpopt::storageFormatOf(mp::FakeQuantizeOp op) {
                                 double(int64_t(op.getQuantMax()))});
   format.axis = op.getAxis();
   return format;
+}
+
+bool mpopt::isQuantized(ModuleOp module) {
+  return module
+      .walk([](Operation *op) {
+        return isa<mp::MatMulNBitsOp>(op) || hasRole(op, Role::Quantization)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 ConstantLimits mpopt::limitsOf(mp::CastOp cast) {

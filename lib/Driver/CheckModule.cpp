@@ -230,7 +230,11 @@ void ModuleCheck::judgeByEffect() {
   effects.emplace(module, analyses, entries);
   mpopt::judgeByEffect(module, *effects, entries);
   if (const RuleInfo *rule = findSelected(kOutputError))
-    reportOutputErrors(module, *effects, ranges(), *rule, entries);
+    reportOutputErrors(module, *effects, ranges(), *rule,
+                       /*isQuantized=*/false, entries);
+  if (const RuleInfo *rule = findSelected(kQuantizationError))
+    reportOutputErrors(module, *effects, ranges(), *rule, /*isQuantized=*/true,
+                       entries);
   if (const RuleInfo *rule = findSelected(kChangedDecisions))
     reportChangedDecisions(module, *effects, *rule, entries);
   result.decisions = describeDecisions(module, *effects);

@@ -12,6 +12,7 @@
 #define MPOPT_LIB_EFFECTS_LARGESTERROR_H
 
 #include "mpopt/Effects/OutputEffects.h"
+#include "mpopt/Report/Effect.h"
 
 namespace mpopt {
 
@@ -40,6 +41,8 @@ struct Contended {
 struct SquaredError {
   llvm::MapVector<mlir::Value, double> squares;
   double sum = 0;
+  /// The parts of it by quantisation, by QuantizationCause.
+  ByCause byCause = {};
   std::vector<Stepped> steps;
   std::vector<Contended> contended;
 };

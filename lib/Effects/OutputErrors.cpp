@@ -18,6 +18,7 @@
 #include "TensorEffect.h"
 
 #include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Propagate/Branches.h"
 #include "mpopt/Propagate/MeanSquare.h"
@@ -205,11 +206,14 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
       return;
     }
   double most = 0, errors = 0, squares = 0;
+  ByCause byCause = {};
   for (const Part *part : parts) {
     const OutputSize &size = *part->size;
     double all = size.count * size.rms * size.rms;
     most = std::max(most, size.most);
     errors += all * part->sum;
+    for (auto [sum, square] : llvm::zip(byCause, part->byCause))
+      sum += all * square;
     squares += part->doubtful ? size.count * size.most * size.most : all;
   }
   output.rms = output.error = 0;
@@ -232,6 +236,11 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
     }
   }
   output.error = std::min(*output.error, output.limit);
+  if (llvm::none_of(byCause, [](double square) { return square > 0; }))
+    return;
+  for (double &square : byCause)
+    square = *output.error * std::sqrt(square / errors);
+  output.byCause = byCause;
 }
 
 static bool hasSteps(Block &body) {
@@ -253,7 +262,7 @@ OutputErrors::OutputErrors(ModuleOp module, const RangeAnalysis &ranges,
     : body(*findReturn(module)->getBlock()), ranges(ranges),
       nonFinite(nonFinite), parts(::findParts(outputs, ranges)),
       gradients(module, ranges, getValues(parts)), storage(ranges),
-      moments(ranges), decisions(ranges, moments) {
+      quantization(ranges), moments(ranges), decisions(ranges, moments) {
   runDomains();
   for (auto [index, part] : llvm::enumerate(parts)) {
     part.size = part.doubtful ? sizeOfDoubtful(part.value, ranges)
@@ -289,6 +298,8 @@ void OutputErrors::addAll() {
 
 std::optional<AbstractValue> OutputErrors::errorOf(const Source &source,
                                                    Value gradient) {
+  if (source.quantized)
+    return source.quantized->error;
   return withSteps(
       source.isStored
           ? storage.errorOf(source.place, source.lost,
@@ -298,8 +309,19 @@ std::optional<AbstractValue> OutputErrors::errorOf(const Source &source,
 }
 
 void OutputErrors::add(Value value) {
-  if (!isa<FloatType>(getElementType(value)))
-    return;
+  if (auto quantized = quantization.errorOf(value)) {
+    Source source = {value, value};
+    source.quantized = std::move(quantized);
+    add(source);
+  }
+  // Rounding to codes that are floats is the quantisation.
+  bool isCode = isa_and_nonnull<mp::QuantizeOp>(value.getDefiningOp()) &&
+                quantization.judges(value);
+  if (isa<FloatType>(getElementType(value)) && !isCode)
+    addStored(value);
+}
+
+void OutputErrors::addStored(Value value) {
   Source source = {value, value, nonFinite.lostShare(value),
                    decisions.errorOf(value)};
   if (source.crossed.square == 0)
@@ -311,6 +333,10 @@ void OutputErrors::add(Value value) {
   // The steps of a function round as its result does.
   if (Value result = gradients.composite(value.getDefiningOp()))
     source.place = result;
+  add(source);
+}
+
+void OutputErrors::add(const Source &source) {
   std::optional<std::optional<AbstractValue>> error;
   for (auto [index, part] : llvm::enumerate(parts)) {
     Value gradient = gradients.gradient(index, source.place);
@@ -353,7 +379,7 @@ std::optional<double> OutputErrors::squareIn(Part &part, size_t index,
   }
   double square = squareOf(place, slope, analysis.spread(gradient),
                            analysis.samples(), error);
-  if (source.lost == 0) {
+  if (source.lost == 0 && !source.quantized) {
     auto gradientOf = [&](Value of) -> const AbstractValue * {
       Value its = gradients.gradient(index, of);
       return its ? &analysis.of(its) : nullptr;
@@ -402,9 +428,26 @@ void OutputErrors::addTo(Part &part, const Source &source,
                             crossed.width * crossed.width * gain,
                             crossed.share});
   }
+  if (source.quantized) {
+    auto give = [&](QuantizationCause cause, double share) {
+      part.byCause[size_t(cause)] += share * square;
+    };
+    // The largest error of a rounding to even steps is half of one.
+    constexpr double kPeak = 3;
+    if (isa<IntegerType>(getElementType(source.value)) && square > 0 &&
+        source.quantized->clipped == 0 &&
+        isElementwise(source.value, part.value))
+      part.steps.push_back({source.value, square, kPeak * square, 1});
+    if (source.quantized->isOfWeights) {
+      give(QuantizationCause::Weights, 1);
+    } else {
+      give(QuantizationCause::Activations, 1 - source.quantized->clipped);
+      give(QuantizationCause::Saturation, source.quantized->clipped);
+    }
+  }
   part.sum += square;
   if (square > 0)
-    part.squares[source.value] = square;
+    part.squares[source.value] += square;
 }
 
 void OutputErrors::judge(MutableArrayRef<OutputEffect> outputs) {

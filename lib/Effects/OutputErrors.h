@@ -57,12 +57,17 @@ private:
     bool isStored = false;
     /// The tensor by whose errors choices change that are not estimated.
     mlir::Value unknown;
+    /// What its quantisation changes.
+    std::optional<QuantizationError> quantized;
   };
 
   const ErrorMoments &getMoments();
   void runDomains();
   void addAll();
   void add(mlir::Value value);
+  /// By what storing the value rounds, loses and decides otherwise.
+  void addStored(mlir::Value value);
+  void add(const Source &source);
   std::optional<AbstractValue> errorOf(const Source &source,
                                        mlir::Value gradient);
   /// The square that the source adds to a part's sum, by its storage error;
@@ -82,6 +87,7 @@ private:
   std::vector<Part> parts;
   OutputGradients gradients;
   StorageErrors storage;
+  QuantizationErrors quantization;
   ErrorMoments moments;
   bool hasMoments = false;
   ChangedDecisions decisions;

@@ -11,6 +11,7 @@
 #include "Stabilizers.h"
 #include "WrittenOut.h"
 #include "mpopt/Propagate/Branches.h"
+#include "mpopt/Propagate/IntegerProduct.h"
 #include "mpopt/Propagate/MeanSquare.h"
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
@@ -80,6 +81,7 @@ OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
   });
   fuseComposites(ranges);
   passSteps();
+  passIntegerProducts();
   llvm::DenseSet<Value> cuts = cutStabilizers();
   Operation *terminator = findReturn(*copy);
   SmallVector<Value> wanted = findOrigins(*terminator->getBlock(), cuts);
@@ -216,6 +218,23 @@ void OutputGradients::passSteps() {
     replace(result, stands);
     result.replaceAllUsesWith(stands);
     op->erase();
+  }
+}
+
+void OutputGradients::passIntegerProducts() {
+  SmallVector<IntegerProduct> products;
+  for (Operation &op : *findReturn(*copy)->getBlock())
+    if (auto product = findIntegerProduct(&op))
+      products.push_back(*product);
+  for (const IntegerProduct &product : products) {
+    OpBuilder builder(product.numbers.getDefiningOp());
+    SmallVector<Operation *, 3> made = buildNumbers(builder, product);
+    change.changed.insert(made.begin(), made.end());
+    if (Value original = change.originals.lookup(product.rhs()))
+      fused[original] = made[1]->getResult(0);
+    Value numbers = product.numbers, stands = made[2]->getResult(0);
+    replace(numbers, stands);
+    numbers.replaceAllUsesWith(stands);
   }
 }
 

@@ -63,6 +63,8 @@ private:
   void inlineBranches(const RangeAnalysis &ranges);
   void fuseComposites(const RangeAnalysis &ranges);
   void passSteps();
+  /// Has gradients go through products of codes as through those of numbers.
+  void passIntegerProducts();
   /// Has no gradient go through stabilizers, in which all that goes cancels.
   /// Gives the values that stand for them where they are read.
   llvm::DenseSet<mlir::Value> cutStabilizers();

@@ -160,10 +160,12 @@ static bool holdsTruths(Value value) {
 
 void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
                                const RangeAnalysis &ranges,
-                               const RuleInfo &rule,
+                               const RuleInfo &rule, bool isQuantized,
                                std::vector<FindingList::Entry> &entries) {
   FindingList list(module);
   for (const OutputEffect &output : effects.outputs) {
+    if (output.byCause.has_value() != isQuantized)
+      continue;
     double error = errorOf(output);
     if (std::isnan(error) || severityOf(error, module) == Severity::Note)
       continue;
@@ -189,11 +191,14 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
           "is expected to be off by " +
           (error >= 1 ? "more than"
                       : formatNumber(withTwoDigits(error * 100)) + " % of") +
-          " its largest value, by all roundings together");
+          " its largest value, by " +
+          (isQuantized ? "quantisation: " + describeCauses(*output.byCause)
+                       : "all roundings together"));
       for (auto [value, share] : findCauses(output))
         if (share >= kLeastShare)
           finding.cause(value,
-                        std::string(holdsTruths(value)
+                        std::string(isQuantized ? "quantising it causes "
+                                    : holdsTruths(value)
                                         ? "truth values that change cause "
                                         : "rounding it causes ") +
                             formatNumber(std::round(share * 100)) +
@@ -270,6 +275,7 @@ mpopt::describeEffects(ModuleOp module, const OutputEffects &effects,
       if (Operation *op = output.unknown->op)
         report.stop = getOpRef(op);
     }
+    report.byCause = output.byCause;
     report.rms = output.nonFinite ? kInfinity : output.rms.value_or(NAN);
     for (const AssumedSize &assumed : output.sizes)
       report.sizes.emplace_back(assumed.dim, assumed.size);

@@ -63,14 +63,24 @@ std::optional<TensorMoments> ErrorMoments::sizeOf(Value value) const {
 }
 
 std::optional<double> ErrorMoments::storageError(Value value) {
-  if (!isFloat(value) || !storage.rounds(value))
+  if (!isFloat(value))
     return 0;
-  std::optional<AbstractValue> error = storage.errorOf(value, 0, {});
-  if (!error)
+  double square = 0;
+  auto add = [&](const AbstractValue &error) {
+    square += error.hasLikely() ? meanSquare(error) : NAN;
+  };
+  // The error of codes, in steps, is that of the op (errorOfStep).
+  if (isa_and_nonnull<mp::QuantizeOp>(value.getDefiningOp()) &&
+      quantization.judges(value))
     return 0;
-  if (!error->hasLikely())
+  if (auto quantized = quantization.errorOf(value))
+    add(quantized->error);
+  if (storage.rounds(value))
+    if (std::optional<AbstractValue> error = storage.errorOf(value, 0, {}))
+      add(*error);
+  if (std::isnan(square))
     return std::nullopt;
-  return meanSquare(*error);
+  return square;
 }
 
 void ErrorMoments::give(Value value, std::optional<double> error) {
@@ -317,21 +327,35 @@ StepError ErrorMoments::stepOf(Value value, double width) const {
 /// The width of a code, averaged over the scale's groups.
 static double widthOf(Operation *op, const RangeAnalysis &ranges) {
   double width = 0;
-  const AbstractValue &scale = ranges.of(op->getOperand(1));
+  auto dynamic = dyn_cast<mp::DynamicQuantizeOp>(op);
+  const AbstractValue &scale =
+      ranges.of(dynamic ? dynamic.getScale() : op->getOperand(1));
   for (const Cell &cell : scale.cells())
     width += std::fabs(cell.mean) / double(scale.groups());
   return width;
 }
 
 /// The value that a quantisation reads takes the error: codes are no floats.
-double ErrorMoments::errorOfStep(Operation *op, Value result,
-                                 const TensorMoments &size) {
+std::optional<double> ErrorMoments::errorOfStep(Operation *op, Value result,
+                                                const TensorMoments &size) {
   Value value = op->getOperand(0);
   double error = of(value).error;
   if (isa<mp::DequantizeOp>(op)) {
     double width = widthOf(op, ranges);
     return error * width * width;
   }
+  if (isa<mp::QuantizeOp, mp::DynamicQuantizeOp>(op) &&
+      quantization.judges(result)) {
+    double width = widthOf(op, ranges);
+    if (auto own = quantization.errorOf(result)) {
+      if (!own->error.hasLikely())
+        return std::nullopt;
+      error += meanSquare(own->error);
+    }
+    return error / (width * width);
+  }
+  if (isa<mp::FakeQuantizeOp>(op) && quantization.judges(result))
+    return error;
   bool isWhole = roundsToWhole(op);
   if (!isWhole && !isa<mp::QuantizeOp, mp::FakeQuantizeOp>(op))
     return errorOfOther(op, size);

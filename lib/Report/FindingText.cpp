@@ -74,6 +74,28 @@ std::string mpopt::describeRanges(const Finding &finding) {
   return text;
 }
 
+std::string mpopt::describeCauses(const ByCause &byCause) {
+  // Squares add up: what is less changes no digit that an estimate has.
+  constexpr double kLeast = 0.1;
+  std::vector<std::pair<double, StringRef>> causes;
+  double most = *llvm::max_element(byCause);
+  for (auto [cause, error] : llvm::zip(kQuantizationCauses, byCause))
+    if (error > kLeast * most)
+      causes.emplace_back(error, cause);
+  llvm::stable_sort(causes, [](const auto &lhs, const auto &rhs) {
+    return lhs.first > rhs.first;
+  });
+  return llvm::join(llvm::map_range(causes,
+                                    [](const auto &cause) {
+                                      return (cause.second + " " +
+                                              (cause.first > 1
+                                                   ? "over 100 %"
+                                                   : getPercent(cause.first)))
+                                          .str();
+                                    }),
+                    ", ");
+}
+
 std::string mpopt::getPercent(double share) {
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%.2g %%", share * 100);

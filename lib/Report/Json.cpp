@@ -239,6 +239,12 @@ static void writeEffects(OStream &json, llvm::ArrayRef<EffectReport> effects) {
         attribute(json, "output", effect.output);
         json.attribute("expected_error", jsonNumber(effect.error));
         json.attribute("expected_rms", jsonNumber(effect.rms));
+        if (effect.byCause)
+          json.attributeObject("by", [&] {
+            for (auto [cause, error] :
+                 llvm::zip(kQuantizationCauses, *effect.byCause))
+              json.attribute(cause, jsonNumber(error));
+          });
         if (!effect.unknown.empty())
           attribute(json, "unknown", effect.unknown);
         if (!effect.undeclared.empty())

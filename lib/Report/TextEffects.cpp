@@ -60,6 +60,8 @@ static std::string describeEffect(const EffectReport &effect,
   if (!sizes.empty())
     text += ", with " + llvm::join(sizes, ", ");
   text += (": " + getVerdict(effect, least)).str();
+  if (effect.byCause)
+    text += "; " + describeCauses(*effect.byCause);
   if (effect.level == 0)
     return text;
   std::vector<std::string> most;
@@ -175,7 +177,12 @@ void TextReport::writeEffects(const ModelReport &report) {
   llvm::stable_sort(known, [](const auto *lhs, const auto *rhs) {
     return lhs->error > rhs->error;
   });
-  std::string precision = Precision::of(report.precision).isAsIs()
+  bool isQuantized =
+      llvm::any_of(report.effects, [](const EffectReport &effect) {
+        return effect.byCause.has_value();
+      });
+  std::string precision = isQuantized ? "quantisation"
+                          : Precision::of(report.precision).isAsIs()
                               ? "storage in its own dtypes"
                               : report.precision;
   auto writeKnown = [&] {

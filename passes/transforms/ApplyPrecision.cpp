@@ -13,6 +13,7 @@
 
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/StorageTypes.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 
@@ -27,8 +28,7 @@ using namespace mpopt;
 /// True if an op only stores or converts its operands.
 static bool isStorage(Operation *op) {
   return isa<mp::ConstantOp, mp::CastOp, mp::IdentityOp>(op) ||
-         op->hasTrait<OpTrait::IsTerminator>() ||
-         hasRole(op, Role::Quantization);
+         op->hasTrait<OpTrait::IsTerminator>();
 }
 
 /// True if the model switches autocast on or off itself.
@@ -49,7 +49,7 @@ static StringRef getDefaultPolicy(ModuleOp module) {
 }
 
 const Precision &mpopt::resolvePrecision(ModuleOp module) {
-  if (hasRegions(module))
+  if (hasRegions(module) || isQuantized(module))
     return Precision::asIs();
   WalkResult result = module.walk([](Operation *op) {
     auto isLow = [](Value value) {

@@ -11,9 +11,9 @@
 
 namespace mpopt {
 
-/// The precision that `auto` stands for: as-is if it computes in a 16-bit or
-/// narrower float anywhere, else autocast-fp16. Storing weights in 16 bits,
-/// casting and (de)quantising is not computing.
+/// The precision that `auto` stands for: as-is if it has quantised tensors or
+/// computes in a 16-bit or narrower float anywhere, else autocast-fp16. Storing
+/// weights in 16 bits and casting is not computing.
 const Precision &resolvePrecision(mlir::ModuleOp module);
 
 /// Gives every value the dtype it would have under `precision`, with explicit

@@ -87,8 +87,8 @@ defm explain : Valued<"explain">, Group<usage>, MetaVarName<"RULE">,
 defm precision : Valued<"precision">, Group<judged>, InJudging,
   MetaVarName<"P">,
   Values<"auto,as-is,fp16,bf16,autocast-fp16,autocast-bf16">,
-  HelpText<"the arithmetic (default auto: as-is if the model computes in 16 or "
-           "8 bits anywhere, otherwise autocast-fp16)">;
+  HelpText<"the arithmetic (default auto: as-is if the model computes in 16 "
+           "bits anywhere or is quantised, otherwise autocast-fp16)">;
 defm policy : Valued<"policy">, Group<judged>, InJudging,
   MetaVarName<"NAME|FILE">,
   HelpText<"the table that autocast follows">;

@@ -9,6 +9,8 @@
 #include "mpopt/Numerics/ConstantLimits.h"
 #include "mpopt/Numerics/StorageFormat.h"
 
+#include "mlir/IR/BuiltinOps.h"
+
 namespace mpopt {
 
 /// Without scale and zero point; nothing for what is no integer or float.
@@ -18,6 +20,9 @@ std::optional<StorageFormat> storageFormatOf(mlir::Type elementType);
 std::optional<StorageFormat> storageFormatOf(mp::QuantizeOp op);
 std::optional<StorageFormat> storageFormatOf(mp::DequantizeOp op);
 std::optional<StorageFormat> storageFormatOf(mp::FakeQuantizeOp op);
+
+/// True if the module has codes in the place of numbers.
+bool isQuantized(mlir::ModuleOp module);
 
 /// On a cast of a constant: the limits within which a converter writes it, two
 /// numbers (dense f64).

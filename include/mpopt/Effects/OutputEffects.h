@@ -12,6 +12,7 @@
 
 #include "mpopt/Hazards/FindingList.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Report/Effect.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Value.h"
@@ -71,6 +72,9 @@ struct OutputEffect : CausedError {
   std::optional<Unknown> unknown;
   /// The most that `error`, or the error by some tensors, can be.
   double limit = kInfinity;
+  /// The error by quantising weights, by quantising activations and by clipping
+  /// these (QuantizationCause), each alone; nothing if nothing is quantised.
+  std::optional<ByCause> byCause;
   /// It is expected to become Inf or NaN.
   bool nonFinite = false;
   /// The sizes of open dims with which all that is so, if it depends on them.

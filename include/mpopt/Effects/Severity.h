@@ -33,6 +33,7 @@ inline constexpr llvm::StringLiteral kDecisionError = "decision-error";
 inline constexpr llvm::StringLiteral kDecisionWarning = "decision-warning";
 /// The rules about outputs, by name.
 inline constexpr llvm::StringLiteral kOutputError = "output-error";
+inline constexpr llvm::StringLiteral kQuantizationError = "quantization-error";
 inline constexpr llvm::StringLiteral kChangedDecisions = "changed-decisions";
 
 /// Gives each finding its effect, and the severity that follows from it
@@ -40,10 +41,11 @@ inline constexpr llvm::StringLiteral kChangedDecisions = "changed-decisions";
 void judgeByEffect(mlir::ModuleOp module, const OutputEffects &effects,
                    std::vector<FindingList::Entry> &entries);
 
-/// Adds a finding of `rule` for each output whose expected error passes a
-/// threshold that no finding of `entries` passes.
+/// Adds a finding of `rule` for each output, quantised or not, whose expected
+/// error passes a threshold that no finding of `entries` passes.
 void reportOutputErrors(mlir::ModuleOp module, const OutputEffects &effects,
                         const RangeAnalysis &ranges, const RuleInfo &rule,
+                        bool isQuantized,
                         std::vector<FindingList::Entry> &entries);
 
 /// Adds a finding of `rule` for each output of which a larger share changes.

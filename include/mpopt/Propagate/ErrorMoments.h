@@ -13,7 +13,9 @@
 // front of it is mostly gone behind it. Where it crosses the edge of a step it
 // becomes a whole step: an error d of values that are spread over steps of
 // width s does so in the share |d| / s of them, so that the expected square is
-// s |d|, far more than the d^2 of a derivative of 1.
+// s |d|, far more than the d^2 of a derivative of 1. A model that is judged by
+// its quantisation has no such step in the graph that it is compared with:
+// there quantising adds its own error to the one in front of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +23,7 @@
 #define MPOPT_PROPAGATE_ERRORMOMENTS_H
 
 #include "mpopt/Propagate/Propagation.h"
+#include "mpopt/Propagate/QuantizationErrors.h"
 #include "mpopt/Propagate/StorageErrors.h"
 
 namespace mpopt {
@@ -54,7 +57,7 @@ struct StepError {
 class ErrorMoments : public Propagation<ErrorMoments> {
 public:
   explicit ErrorMoments(const RangeAnalysis &ranges)
-      : Propagation(ranges), storage(ranges) {}
+      : Propagation(ranges), storage(ranges), quantization(ranges) {}
   virtual ~ErrorMoments() = default;
   ErrorMoments(const ErrorMoments &) = delete;
   ErrorMoments &operator=(const ErrorMoments &) = delete;
@@ -91,6 +94,7 @@ protected:
                                      mlir::Value x) const;
 
   StorageErrors storage;
+  QuantizationErrors quantization;
 
 private:
   std::optional<TensorMoments> sizeOf(mlir::Value value) const;
@@ -100,8 +104,8 @@ private:
   double errorOfProduct(mlir::Operation *op, const TensorMoments &size) const;
   double errorOfNormal(mlir::Operation *op, mlir::Value result,
                        const TensorMoments &size) const;
-  double errorOfStep(mlir::Operation *op, mlir::Value result,
-                     const TensorMoments &size);
+  std::optional<double> errorOfStep(mlir::Operation *op, mlir::Value result,
+                                    const TensorMoments &size);
   std::optional<double> errorOfAttention(mp::AttentionOp op,
                                          const TensorMoments &size) const;
   double errorOfOther(mlir::Operation *op, const TensorMoments &size) const;

@@ -11,6 +11,9 @@
 
 #include "mpopt/Report/OpRef.h"
 
+#include "llvm/ADT/StringRef.h"
+
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -19,6 +22,14 @@
 #include <vector>
 
 namespace mpopt {
+
+/// What of a quantisation changes numbers: codes of weights, steps between
+/// those of activations, and the ends of these.
+enum class QuantizationCause { Weights, Activations, Saturation };
+inline constexpr std::array<llvm::StringLiteral, 3> kQuantizationCauses = {
+    "weights", "activations", "saturation"};
+/// A number for each of them.
+using ByCause = std::array<double, kQuantizationCauses.size()>;
 
 /// The part of one finding in an output's error.
 struct FindingEffect {
@@ -53,12 +64,18 @@ struct EffectReport {
     double share = 0;
   };
   std::vector<Cause> causes;
+  /// The error by quantising weights, by quantising activations and by clipping
+  /// these, each alone; nothing if the model is not quantised.
+  std::optional<ByCause> byCause;
   /// The sizes of open dims with which that is so, by name; empty if it does
   /// not depend on them.
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   /// How bad that is: 0 fine, 1 past the threshold of warnings, 2 of errors.
   int level = 0;
 };
+
+/// The causes that matter, with their errors: `activations 8 %, weights 3 %`.
+std::string describeCauses(const ByCause &byCause);
 
 /// An output of integers or truth values about which floats decide.
 struct DecisionReport {

@@ -1,0 +1,71 @@
+//===- QuantizationErrors.h - The error of quantising a tensor --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A model that the file has in codes is judged by what they change of the same
+// graph without them: rounding to the nearest number that a code stands for,
+// and clipping at the ends. The errors of activations follow from the range
+// that is expected of them. Those of weights, of which the file has the codes
+// alone, are even within half a step.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_PROPAGATE_QUANTIZATIONERRORS_H
+#define MPOPT_PROPAGATE_QUANTIZATIONERRORS_H
+
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+#include <optional>
+
+namespace mpopt {
+
+struct StorageFormat;
+namespace mp {
+class DequantizeOp;
+} // namespace mp
+
+/// The difference that quantising makes to the elements of a tensor, in units
+/// of the numbers for which codes stand.
+struct QuantizationError {
+  /// Mean and variance, by group; without an estimate if it is not known.
+  AbstractValue error;
+  /// The share of its mean square that clipping at the ends causes.
+  double clipped = 0;
+  bool isOfWeights = false;
+};
+
+class QuantizationErrors {
+public:
+  explicit QuantizationErrors(const RangeAnalysis &ranges) : ranges(ranges) {}
+
+  /// True if the value's model is judged by its quantisation: it has codes, and
+  /// is taken as it is, not as what a precision makes of it.
+  bool judges(mlir::Value value);
+
+  /// What the op that makes `value` quantises: codes of numbers, numbers that
+  /// stand for codes of the file, or products with those. Nothing for other
+  /// values, where the numbers are those of codes already, and in a model that
+  /// is not judged by its quantisation.
+  std::optional<QuantizationError> errorOf(mlir::Value value);
+
+private:
+  const RangeAnalysis &ranges;
+  std::optional<bool> isJudged;
+};
+
+/// True if the zero point is the least code, so that clipping `x` at 0 is a
+/// rectifier: quantisers leave out those that it replaces. Not of inputs and
+/// weights, in front of which none stands.
+bool rectifies(mlir::Value x, mlir::Value zeroPoint,
+               const StorageFormat &format);
+
+/// The deviation of normal numbers, of the magnitude at which both sides are
+/// clipped, whose mean square is `ratio` of that one's square then; 0 where
+/// that is no more than of numbers that nothing clips.
+double deviationBeforeClipping(double ratio);
+
+/// The same of the weights of which the file has the codes that the op reads.
+double reachBeforeClipping(mp::DequantizeOp op, const RangeAnalysis &ranges);
+
+} // namespace mpopt
+
+#endif // MPOPT_PROPAGATE_QUANTIZATIONERRORS_H

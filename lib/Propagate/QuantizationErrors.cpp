@@ -1,0 +1,387 @@
+//===- QuantizationErrors.cpp - The error of quantising a tensor
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "mpopt/Propagate/QuantizationErrors.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/StorageTypes.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Normal.h"
+#include "mpopt/Numerics/StorageError.h"
+#include "mpopt/Propagate/IntegerProduct.h"
+#include "mpopt/Propagate/Masks.h"
+#include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
+#include "mpopt/Ranges/Value/QuantizationSupport.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+bool QuantizationErrors::judges(Value value) {
+  if (!isJudged) {
+    auto module =
+        value.getParentBlock()->getParentOp()->getParentOfType<ModuleOp>();
+    isJudged = module && getPrecision(module).isAsIs() && isQuantized(module);
+  }
+  return *isJudged;
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers that codes stand for already
+//===----------------------------------------------------------------------===//
+
+static bool areSameNumbers(Value lhs, Value rhs) {
+  if (lhs == rhs)
+    return true;
+  if (!lhs || !rhs)
+    return getSplatConstant(lhs ? lhs : rhs) == 0.0;
+  std::optional<double> number = getSplatConstant(lhs);
+  return number && number == getSplatConstant(rhs);
+}
+
+/// True if each element is a number that a code of that scale and zero point
+/// stands for: ops that only move and pick elements are looked through.
+static bool isOnGrid(Value x, mp::QuantizeOp grid) {
+  // Views between two quantised layers are few; a bound on time alone.
+  constexpr unsigned kMost = 64;
+  SmallVector<Value> work = {x};
+  for (unsigned count = 0; !work.empty(); ++count) {
+    if (count == kMost)
+      return false;
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || op->getNumOperands() == 0)
+      return false;
+    if (auto codes = dyn_cast<mp::DequantizeOp>(op)) {
+      if (getElementType(codes.getInput()) !=
+              getElementType(grid.getResult()) ||
+          !areSameNumbers(codes.getScale(), grid.getScale()) ||
+          !areSameNumbers(codes.getZeroPoint(), grid.getZeroPoint()))
+        return false;
+      continue;
+    }
+    if (hasRole(op, Role::Concatenation))
+      llvm::append_range(work, op->getOperands());
+    else if (hasRole(op, Role::CopiesElements | Role::Rectifier))
+      work.push_back(op->getOperand(0));
+    else
+      return false;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// One number of each group
+//===----------------------------------------------------------------------===//
+
+double mpopt::deviationBeforeClipping(double ratio) {
+  // Of even numbers up to the end it is a third; of normal ones that no end
+  // clips, less; of the few of a small tensor, somewhat more.
+  constexpr double kEven = 0.45;
+  if (!(ratio > kEven) || ratio > 1)
+    return 0;
+  auto clippedSquare = [](double deviation) {
+    double z = 1 / deviation;
+    double inside = 1 - 2 * normalShareBelow(-z);
+    return deviation * deviation * (inside - 2 * z * normalDensity(z)) + 1 -
+           inside;
+  };
+  // Beyond, nine codes in ten are the last ones.
+  double lo = 0.3, hi = 8;
+  for (int step = 0; step < 40; ++step) {
+    double middle = (lo + hi) / 2;
+    (clippedSquare(middle) < ratio ? lo : hi) = middle;
+  }
+  return lo;
+}
+
+static Likely toLikely(const StorageError &error) {
+  Likely result;
+  result.mean = error.mean;
+  result.variance = std::max(0.0, error.square - error.mean * error.mean);
+  result.lo = result.hi = error.mean;
+  return result;
+}
+
+/// All that is known of a scale is that it is 0: nothing is left of x.
+static StorageError errorWithoutScale(const Likely &x) {
+  return {-x.mean, x.mean * x.mean + x.variance};
+}
+
+namespace {
+/// Rounding and clipping of activations, by moments.
+class ActivationError {
+public:
+  /// `count`: elements of a group. `trust`: the factor by which numbers are
+  /// expected past an end before that is believed. `rectifies`: those below 0
+  /// are no error, since clipping is the rectifier that a quantiser left out.
+  ActivationError(const StorageFormat &format, double count, double trust,
+                  bool rectifies)
+      : format(format), count(std::max(count, 1.0)), trust(trust),
+        rectifies(rectifies) {}
+
+  Likely of(ArrayRef<Likely> in) {
+    const Likely &x = in[0];
+    double scale = std::fabs(in[1].mean);
+    StorageFormat scaled = format.scaled(scale, in[2].mean);
+    if (!(scale > 0)) {
+      all += x.mean * x.mean + x.variance;
+      return toLikely(errorWithoutScale(x));
+    }
+    Interval ends = scaled.ends();
+    Tails tails(isPast(-x.lo, -ends.lo, ends) && !rectifies,
+                isPast(x.hi, ends.hi, ends));
+    StorageError rounded =
+        storageErrorOf(x.mean, x.variance, scaled, false, false);
+    StorageError error =
+        storageErrorOf(x.mean, x.variance, scaled, false, tails);
+    // The moments say little of few elements that are far larger.
+    double past = std::max(tails.above ? x.hi - ends.hi : 0.0,
+                           tails.below ? ends.lo - x.lo : 0.0);
+    error.square = std::max(error.square, rounded.square + past * past / count);
+    all += error.square;
+    clipped += error.square - rounded.square;
+    return toLikely(error);
+  }
+
+  double clippedShare() const { return all > 0 ? clipped / all : 0; }
+
+private:
+  /// An end at 0 leaves out one sign: numbers of it that are as large as a
+  /// quarter of the other side's are believed.
+  bool isPast(double number, double end, const Interval &ends) const {
+    constexpr double kOtherSign = 0.25;
+    return number > std::max(trust * end, kOtherSign * (ends.hi - ends.lo));
+  }
+
+  StorageFormat format;
+  double count, trust;
+  bool rectifies;
+  double all = 0, clipped = 0;
+};
+} // namespace
+
+/// The magnitude at which weights of integer codes are clipped on both sides.
+static double endOf(const StorageFormat &format) {
+  return std::min(-format.ends().lo, format.ends().hi);
+}
+
+/// Of weights, by the numbers that their codes stand for; `reach`: the
+/// deviation that they had, of the magnitude at which they are clipped.
+static StorageError errorOfWeight(const StorageFormat &format, double reach,
+                                  ArrayRef<Likely> in) {
+  StorageFormat scaled = format.scaled(std::fabs(in[1].mean), in[2].mean);
+  if (format.floats)
+    return storageErrorOf(in[0].mean, in[0].variance, scaled, false, false);
+  double step = in[1].mean * in[1].mean + in[1].variance;
+  StorageError error = {0, step / 12};
+  double square = std::pow(reach * endOf(scaled), 2);
+  if (square > 0)
+    error.square += storageErrorOf(0, square, scaled).square -
+                    storageErrorOf(0, square, scaled, false, false).square;
+  return error;
+}
+
+static FloatRange noBound(ArrayRef<FloatRange>) { return FloatRange::point(0); }
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+bool mpopt::rectifies(Value x, Value zeroPoint, const StorageFormat &format) {
+  std::optional<double> zero =
+      zeroPoint ? getSplatConstant(zeroPoint) : std::optional(0.0);
+  return zero == format.codes.lo && getMaker(x, Peel::CastsAndViews) &&
+         !isConstant(x);
+}
+
+/// How far past an end the numbers of `x` have to be expected. A scale was
+/// taken from numbers that somebody saw, and estimates within a network are off
+/// by a factor of 2 to 3 at times (bench/grammar.py); what is declared of
+/// inputs is only not what a run draws at the most.
+static double getTrust(Value x) {
+  constexpr double kOfEstimates = 2.5, kOfInputs = 1.25;
+  return getMaker(x, Peel::CastsAndViews) ? kOfEstimates : kOfInputs;
+}
+
+template <typename Op>
+static std::optional<QuantizationError>
+errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges) {
+  TransferContext &ctx = ranges.context();
+  AbstractValue x = ranges.preRounding(op.getInput());
+  // A softmax drops the others.
+  if (auto scores = findMaskedScores(op.getInput(), ranges)) {
+    x = AbstractValue(AbstractValue::Dims(x.rank(), 1), scores->live);
+    x.source = LikelySource::Propagated;
+  }
+  ActivationError errors(format,
+                         ctx.elementsPerGroup(op.getInput(), x.groups()),
+                         getTrust(op.getInput()),
+                         rectifies(op.getInput(), op.getZeroPoint(), format));
+  QuantizationError result;
+  result.error = mapGroups(
+      ctx, alignQuantization(x, op.getScale(), op.getZeroPoint(), format, ctx),
+      noBound, [&](ArrayRef<Likely> in) { return errors.of(in); });
+  result.clipped = errors.clippedShare();
+  result.isOfWeights = isConstant(op.getInput());
+  return result;
+}
+
+static std::optional<QuantizationError>
+errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges) {
+  auto format = storageFormatOf(op);
+  if (!format || !isConstant(op.getInput()))
+    return std::nullopt;
+  TransferContext &ctx = ranges.context();
+  QuantizationError result;
+  result.isOfWeights = true;
+  double reach = reachBeforeClipping(op, ranges);
+  result.error = mapGroups(ctx,
+                           alignQuantization(ranges.preRounding(op.getResult()),
+                                             op.getScale(), op.getZeroPoint(),
+                                             *format, ctx),
+                           noBound, [&](ArrayRef<Likely> in) {
+                             return toLikely(errorOfWeight(*format, reach, in));
+                           });
+  return result;
+}
+
+double mpopt::reachBeforeClipping(mp::DequantizeOp op,
+                                  const RangeAnalysis &ranges) {
+  auto format = storageFormatOf(op);
+  if (!format || format->floats || !isConstant(op.getInput()))
+    return 0;
+  // Of all channels together: few elements say little.
+  double sum = 0, count = 0;
+  mapGroups(ranges.context(),
+            alignQuantization(ranges.preRounding(op.getResult()), op.getScale(),
+                              op.getZeroPoint(), *format, ranges.context()),
+            noBound, [&](ArrayRef<Likely> in) {
+              double end =
+                  endOf(format->scaled(std::fabs(in[1].mean), in[2].mean));
+              if (end > 0) {
+                sum += (in[0].mean * in[0].mean + in[0].variance) / (end * end);
+                ++count;
+              }
+              return in[0];
+            });
+  if (count == 0)
+    return 0;
+  // The largest weight of a scale is at the end by construction.
+  double each =
+      std::max(double(getNumElements(getShape(op.getResult())).value_or(1)) /
+                   double(getNumElements(getShape(op.getScale())).value_or(1)),
+               2.0);
+  return deviationBeforeClipping((sum / count - 1 / each) / (1 - 1 / each));
+}
+
+/// Of the codes of a weight that products at run time read.
+static std::optional<QuantizationError>
+errorOfConstant(mp::ConstantOp op, const RangeAnalysis &ranges) {
+  if (!isa<IntegerType>(getElementType(op.getResult())))
+    return std::nullopt;
+  for (Operation *user : op.getResult().getUsers()) {
+    std::optional<IntegerProduct> product = findIntegerProduct(user);
+    if (!product || product->rhs() != op.getResult())
+      continue;
+    StorageFormat format = *storageFormatOf(getElementType(op.getResult()));
+    format.axis = product->axis;
+    TransferContext &ctx = ranges.context();
+    QuantizationError result;
+    result.isOfWeights = true;
+    result.error = mapGroups(
+        ctx,
+        alignQuantization(ranges.of(op.getResult()), product->rhsScale,
+                          product->rhsZeroPoint(), format, ctx),
+        noBound, [&](ArrayRef<Likely> in) {
+          return toLikely(errorOfWeight(format, /*reach=*/0, in));
+        });
+    return result;
+  }
+  return std::nullopt;
+}
+
+static QuantizationError errorOfSquare(double square, bool isKnown,
+                                       size_t rank) {
+  QuantizationError result;
+  result.error =
+      AbstractValue(AbstractValue::Dims(rank, 1), Cell{0, 0, 0, square, 0, 0});
+  if (isKnown)
+    result.error.source = LikelySource::Propagated;
+  return result;
+}
+
+/// The width of a step is the scale's second result.
+static QuantizationError errorOfDynamic(mp::DynamicQuantizeOp op,
+                                        const RangeAnalysis &ranges) {
+  const AbstractValue &scale = ranges.of(op.getScale());
+  return errorOfSquare(meanSquare(scale) / 12, scale.hasLikely(),
+                       ranges.of(op.getValues()).rank());
+}
+
+/// The mean square of the errors of weights with a scale of 1: of whole numbers
+/// even within half a step, of a table of 16 numbers in [-1, 1] as if these
+/// were even.
+static double squareOfStep(StringRef code) {
+  constexpr double kTableStep = 2.0 / 15;
+  return (code == "int" ? 1 : kTableStep * kTableStep) / 12;
+}
+
+/// A sum over k of numbers times errors of weights.
+static QuantizationError errorOfProduct(mp::MatMulNBitsOp op,
+                                        const RangeAnalysis &ranges) {
+  const AbstractValue &x = ranges.preRounding(op.getInput()),
+                      &scale = ranges.of(op.getScales());
+  QuantizationError result = errorOfSquare(
+      double(op.getK()) * meanSquare(x) * meanSquare(scale) *
+          squareOfStep(op.getCode()),
+      x.hasLikely() && scale.hasLikely(), ranges.of(op.getResult()).rank());
+  result.isOfWeights = true;
+  return result;
+}
+
+static QuantizationError errorOfRows(mp::GatherBlockQuantizedOp op,
+                                     const RangeAnalysis &ranges) {
+  const AbstractValue &scale = ranges.of(op.getScales());
+  QuantizationError result =
+      errorOfSquare(meanSquare(scale) * squareOfStep("int"), scale.hasLikely(),
+                    ranges.of(op.getResult()).rank());
+  result.isOfWeights = true;
+  return result;
+}
+
+std::optional<QuantizationError> QuantizationErrors::errorOf(Value value) {
+  using Result = std::optional<QuantizationError>;
+  if (!value.getDefiningOp() || !judges(value))
+    return std::nullopt;
+  return llvm::TypeSwitch<Operation *, Result>(value.getDefiningOp())
+      .Case([&](mp::QuantizeOp op) -> Result {
+        auto format = storageFormatOf(op);
+        if (!format || isOnGrid(op.getInput(), op))
+          return std::nullopt;
+        return errorOfNumbers(op, *format, ranges);
+      })
+      .Case([&](mp::FakeQuantizeOp op) {
+        return errorOfNumbers(op, *storageFormatOf(op), ranges);
+      })
+      .Case([&](mp::DequantizeOp op) { return errorOfCodes(op, ranges); })
+      .Case([&](mp::ConstantOp op) { return errorOfConstant(op, ranges); })
+      .Case([&](mp::DynamicQuantizeOp op) -> Result {
+        if (value != op.getValues())
+          return std::nullopt;
+        return errorOfDynamic(op, ranges);
+      })
+      .Case([&](mp::MatMulNBitsOp op) -> Result {
+        return errorOfProduct(op, ranges);
+      })
+      .Case([&](mp::GatherBlockQuantizedOp op) -> Result {
+        return errorOfRows(op, ranges);
+      })
+      .Default([](Operation *) { return std::nullopt; });
+}

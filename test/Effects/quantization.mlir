@@ -1,0 +1,73 @@
+// A quantised file is judged by what its codes change, whatever `auto` is.
+// RUN: split-file %s %t
+// RUN: mpopt --check %t/sound.mlir --format json | FileCheck %s --check-prefix SOUND
+// RUN: not mpopt --check %t/clipped.mlir | FileCheck %s --check-prefix CLIPPED
+// RUN: mpopt --check %t/sound.mlir | FileCheck %s --check-prefix TEXT
+// RUN: mpopt --check %t/same-codes.mlir --format json | FileCheck %s --check-prefix ONCE
+// RUN: mpopt --check %t/dynamic.mlir --format json | FileCheck %s --check-prefix DYNAMIC
+//
+// Steps of 0.05 beside a largest value near 4 (0.0060 measured).
+// SOUND: "precision": "as-is"
+// SOUND: "expected_error": 0.00{{[4-9]}}
+// SOUND: "by": {
+// SOUND-NEXT: "weights": 0,
+// SOUND-NEXT: "activations": 0.00{{[4-9]}}
+// SOUND-NEXT: "saturation": 0
+//
+// TEXT: quantisation is expected to move `result` by 0.{{[4-9].*}}%: fine; activations 0.
+//
+// CLIPPED: quantisation is expected to move `result` by {{.*}}: too much;
+// CLIPPED-NEXT: saturation
+// CLIPPED: error[MP602]: saturation
+//
+// Codes that are read, moved and written again are rounded once.
+// ONCE: "expected_error": 0.00{{[4-9]}}
+//
+// Weights and activations of a product at run time.
+// DYNAMIC: "expected_error": 0.0
+// DYNAMIC: "weights": 0.0{{0*[1-9]}}
+// DYNAMIC-NEXT: "activations": 0.0{{0*[1-9]}}
+
+//--- sound.mlir
+func.func @main(%x: tensor<4096xf32>) -> (tensor<4096xf32> {mp.name = "result"}) {
+  %scale = mp.constant dense<0.05> : tensor<f32>
+  %y = mp.neg %x : (tensor<4096xf32>) -> tensor<4096xf32>
+  %q = mp.quantize %y, %scale : (tensor<4096xf32>, tensor<f32>) -> tensor<4096xsi8>
+  %r = mp.dequantize %q, %scale : (tensor<4096xsi8>, tensor<f32>) -> tensor<4096xf32>
+  return %r : tensor<4096xf32>
+}
+
+//--- clipped.mlir
+func.func @main(%x: tensor<4096xf32>) -> (tensor<4096xf32> {mp.name = "result"}) {
+  %scale = mp.constant dense<0.004> : tensor<f32>
+  %y = mp.neg %x : (tensor<4096xf32>) -> tensor<4096xf32>
+  %q = mp.quantize %y, %scale : (tensor<4096xf32>, tensor<f32>) -> tensor<4096xsi8>
+  %r = mp.dequantize %q, %scale : (tensor<4096xsi8>, tensor<f32>) -> tensor<4096xf32>
+  return %r : tensor<4096xf32>
+}
+
+//--- same-codes.mlir
+func.func @main(%x: tensor<4096xf32>) -> (tensor<64x64xf32> {mp.name = "result"}) {
+  %scale = mp.constant dense<0.05> : tensor<f32>
+  %same = mp.constant dense<0.05> : tensor<f32>
+  %shape = mp.constant dense<64> : tensor<2xsi64>
+  %y = mp.neg %x : (tensor<4096xf32>) -> tensor<4096xf32>
+  %q = mp.quantize %y, %scale : (tensor<4096xf32>, tensor<f32>) -> tensor<4096xsi8>
+  %r = mp.dequantize %q, %scale : (tensor<4096xsi8>, tensor<f32>) -> tensor<4096xf32>
+  %m = mp.reshape %r, %shape : (tensor<4096xf32>, tensor<2xsi64>) -> tensor<64x64xf32>
+  %p = mp.quantize %m, %same : (tensor<64x64xf32>, tensor<f32>) -> tensor<64x64xsi8>
+  %s = mp.dequantize %p, %scale : (tensor<64x64xsi8>, tensor<f32>) -> tensor<64x64xf32>
+  return %s : tensor<64x64xf32>
+}
+
+//--- dynamic.mlir
+func.func @main(%x: tensor<8x4xf32>) -> (tensor<8x2xf32> {mp.name = "result"}) {
+  %codes, %sx, %zx = mp.dynamic_quantize %x : (tensor<8x4xf32>) -> (tensor<8x4xui8>, tensor<f32>, tensor<ui8>)
+  %w = mp.constant dense<[[100, -20], [7, 90], [-60, 127], [50, -127]]> : tensor<4x2xsi8>
+  %sw = mp.constant dense<0.01> : tensor<f32>
+  %p = mp.matmul_integer %codes, %w lhs_zero %zx : (tensor<8x4xui8>, tensor<4x2xsi8>, tensor<ui8>) -> tensor<8x2xsi32>
+  %f = mp.cast %p : (tensor<8x2xsi32>) -> tensor<8x2xf32>
+  %s = mp.mul %sx, %sw : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %r = mp.mul %f, %s : (tensor<8x2xf32>, tensor<f32>) -> tensor<8x2xf32>
+  return %r : tensor<8x2xf32>
+}
