@@ -89,6 +89,22 @@ class PrecisionRule<string ruleId, string ruleName> : Rule<ruleId, ruleName> {
   let family = "precision";
 }
 
+// A rule about a fact of a quantised file, which no range changes.
+class QuantizationRule<string ruleId, string ruleName> : Rule<ruleId, ruleName> {
+  let family = "quantization";
+  let severity = "error";
+  let since = "0.3";
+  let dtypes = ["f32", "f16", "bf16"];
+  let ownSeverity = 1;
+  let fix = "none";
+}
+
+// A rule about codes and the numbers that are expected, as bad as its effect is.
+class CodeRule<string ruleId, string ruleName> : QuantizationRule<ruleId, ruleName> {
+  let severity = "warning";
+  let ownSeverity = 0;
+}
+
 // A rule about gradients, loss scales and updates: it judges a module that holds
 // the backward graph of its loss.
 class TrainingRule<string ruleId, string ruleName> : Rule<ruleId, ruleName> {

@@ -1,0 +1,40 @@
+//===- QuantizationScale.h - Scales and zero points of a file ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef MPOPT_HAZARDS_QUANTIZATIONSCALE_H
+#define MPOPT_HAZARDS_QUANTIZATIONSCALE_H
+
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+#include "mlir/IR/Operation.h"
+
+#include <optional>
+#include <vector>
+
+namespace mpopt {
+
+/// What an op quantises or dequantises with.
+struct QuantizationScale {
+  /// The zero point may be null.
+  mlir::Value scale, zeroPoint;
+  /// Of a scale with several elements.
+  std::optional<int64_t> axis;
+};
+
+/// Nothing for ops that read no scale.
+std::optional<QuantizationScale> findScale(mlir::Operation *op);
+
+/// The axis of a weight's output channels, as the op reads it; nothing where
+/// it is no weight of a product.
+std::optional<int64_t> findChannelAxis(mlir::OpOperand &use, int64_t rank);
+
+/// The elements of a constant; of null one that is 0. Nothing for other values
+/// and more than `kMostElements`.
+std::optional<std::vector<double>> readElements(mlir::Value value,
+                                                const RangeAnalysis &ranges);
+/// The scales of a weight of 4 bits in blocks are as many; a bound on time.
+inline constexpr int64_t kMostElements = 1 << 22;
+
+} // namespace mpopt
+
+#endif // MPOPT_HAZARDS_QUANTIZATIONSCALE_H

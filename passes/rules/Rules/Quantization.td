@@ -1,0 +1,188 @@
+//===- Quantization.td - Rules about quantised models -----------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef MPOPT_PASSES_RULES_RULES_QUANTIZATION_TD
+#define MPOPT_PASSES_RULES_RULES_QUANTIZATION_TD
+
+include "passes/rules/RuleBase.td"
+
+def BadScale : QuantizationRule<"MP601", "bad-scale"> {
+  let summary = "a scale is no positive number";
+  let what = [{
+    A scale by which a tensor is quantised is 0, negative, NaN or Inf, be it in the
+    file or in the dtype in which the file stores it. The finding names the first
+    such scale and counts them.
+  }];
+  let why = [{
+    Numbers divided by a scale of 0 are Inf or NaN, and a runtime clips them to the
+    last code or takes any. A scale in FP16 is 0 below 3e-8, which is what a channel
+    of tiny weights gets.
+  }];
+  let example = [{
+    ```python
+    scale = np.float16(np.abs(weights).max() / 127)   # 0 for weights below 3.8e-6
+    ```
+  }];
+  let instead = [{
+    Limit scales from below by the smallest normal number of their dtype, and write
+    1 for a channel of zeros.
+  }];
+}
+
+def Saturation : CodeRule<"MP602", "saturation"> {
+  let thresholds = [
+    Threshold<"clipped-share", "0.001",
+              "expected share of a tensor's elements past the ends of its codes">,
+  ];
+  let summary = "values are clipped at the ends of their codes";
+  let what = [{
+    More than `clipped-share` of a tensor's elements are expected past the numbers for
+    which its first and last code stand, by the range that the model gives them; or
+    the codes of a weight are the last ones far more often than those of any
+    distribution that fits. Numbers below 0 are none where the first code stands for
+    0: quantisers leave out the Relu that such codes replace.
+  }];
+  let why = [{
+    What is clipped is lost with all that it is past the end, while what is rounded
+    is off by half a step at most. A scale from few or other inputs than those that
+    are met clips.
+  }];
+  let example = [{
+    ```python
+    scale = np.abs(few_inputs).max() / 127     # met inputs are eight times as large
+    ```
+  }];
+  let instead = [{
+    Take the scale from the range that the finding gives, or calibrate on inputs as
+    they are met.
+  }];
+}
+
+def WastedCodes : CodeRule<"MP603", "wasted-codes"> {
+  let thresholds = [
+    Threshold<"used-codes", "0.125",
+              "share of the codes within the expected range">,
+  ];
+  let summary = "a tensor takes few of its codes";
+  let what = [{
+    The range that is expected of a tensor, or the codes that a weight has, lie within
+    less than `used-codes` of the codes of its type: the step is so much coarser than
+    it has to be.
+  }];
+  let why = [{
+    Each halving of the codes that are in use doubles the error of rounding. An eighth
+    of 8 bits are 5 bits.
+  }];
+  let example = [{
+    ```python
+    scale = 1.0 / 127       # for weights within 0.02: five codes are in use
+    ```
+  }];
+  let instead = [{
+    Take the scale from the range that the finding gives.
+  }];
+}
+
+def CollapsedChannels : CodeRule<"MP604", "collapsed-channels"> {
+  let thresholds = [
+    Threshold<"collapsed-share", "0.25",
+              "share of a weight's channels that are within one step">,
+  ];
+  let summary = "one scale for unlike numbers leaves no codes for the small ones";
+  let what = [{
+    A weight has one scale for all channels, and in more than `collapsed-share` of its
+    output channels no code is past 1 in magnitude; or scores are quantised behind
+    the mask that is added to them, so that a step is as wide as all of the scores
+    that are not masked.
+  }];
+  let why = [{
+    The largest number sets the scale. Channels hundreds of times smaller become 0, 1
+    and -1, scores beside a mask of -1e4 are all equal.
+  }];
+  let example = [{
+    ```python
+    weight[7] *= 300        # one row; the codes of all others are 0
+    ```
+  }];
+  let instead = [{
+    Give each output channel a scale of its own. Add the mask behind the quantised
+    scores, or leave the sum in floats.
+  }];
+}
+
+def BiasClip : QuantizationRule<"MP605", "bias-clip"> {
+  let summary = "a bias of 32 bits is clipped, or its scale is not that of the sum";
+  let what = [{
+    A bias in 32-bit codes is added to a sum of products of codes. Its codes are at
+    the ends of 32 bits, its scale is another one than the product of the scales of
+    input and weight, or it has a zero point.
+  }];
+  let why = [{
+    The sum of products has the scale `sx * sw`, and so has all that an integer
+    kernel adds to it: it reads codes and no scale. A channel of tiny weights has a
+    tiny scale, in which an ordinary bias takes more than 32 bits.
+  }];
+  let example = [{
+    ```python
+    bias_codes = np.clip(bias / (sx * sw), -2**31, 2**31 - 1)   # clipped where sw is 1e-12
+    ```
+  }];
+  let instead = [{
+    Raise the weight's scale of those channels until the bias fits, or leave the bias
+    in floats.
+  }];
+}
+
+def PairMismatch : QuantizationRule<"MP609", "pair-mismatch"> {
+  let summary = "codes are read with another scale, zero point or axis than they were written with";
+  let what = [{
+    A tensor is quantised with one scale and zero point and dequantised with others,
+    or the scales of a weight lie along another axis than its output channels.
+  }];
+  let why = [{
+    The numbers that come back are those of another tensor: a factor in all of them,
+    an offset, or a factor that changes along the wrong axis.
+  }];
+  let example = [{
+    ```python
+    y = dequantize(quantize(x, 0.1, 0), 0.13, 0)   # 1.3 x
+    ```
+  }];
+  let instead = [{
+    Use the constants of the QuantizeLinear in each DequantizeLinear that reads its
+    codes. Scales of a weight go along axis 0 of a convolution, the last axis of a
+    MatMul's second operand, axis 0 of a Gemm's with transB.
+  }];
+}
+
+def QuantizationErrorRule : EffectRule<"MP615", "quantization-error"> {
+  let family = "quantization";
+  let severity = "error";
+  let since = "0.3";
+  let dtypes = ["f32", "f16", "bf16"];
+  let summary = "quantisation moves an output by more than the threshold";
+  let what = [{
+    The file holds quantised tensors, and an output is expected to differ by more
+    than `effect-warning` (an error from `effect-error` on) of its largest value
+    from the same graph without quantisation. The finding splits the error by cause:
+    the codes of weights, the steps between the codes of activations, and clipping
+    at their ends. The tensors that it names cause most.
+  }];
+  let why = [{
+    Eight bits are 256 steps for the whole range of a tensor. A range that is too
+    small clips, one that is too large wastes codes, and one outlier takes the
+    steps from all others.
+  }];
+  let example = [{
+    ```python
+    # calibrated on a tenth of the inputs' range: nine values in ten are clipped
+    quantize_static("model.onnx", "model.int8.onnx", reader)
+    ```
+  }];
+  let instead = [{
+    Calibrate on inputs as they are met. Use a scale per channel for weights, 16 bits
+    for the activations that cause most, or leave those ops out of quantisation.
+  }];
+}
+
+#endif // MPOPT_PASSES_RULES_RULES_QUANTIZATION_TD

@@ -1,0 +1,51 @@
+// RUN: mpopt-opt %s -split-input-file -verify-diagnostics --mp-apply-precision=mode=as-is --rule-saturation --rule-wasted-codes --rule-collapsed-channels --mp-emit-findings
+
+// Inputs are normal by default; 12.7 is far out, 0.127 is an eighth of a deviation.
+func.func @clipped(%x: tensor<64xf32>) -> tensor<64xsi8> {
+  // expected-note @below {{is the scale}}
+  %scale = mp.constant dense<0.001> : tensor<f32>
+  // expected-warning @below {{of the values are clipped at [-0.128, 0.127]}}
+  %q = mp.quantize %x, %scale : (tensor<64xf32>, tensor<f32>) -> tensor<64xsi8>
+  return %q : tensor<64xsi8>
+}
+
+// -----
+
+func.func @few(%x: tensor<64xf32>) -> tensor<64xsi8> {
+  // expected-note @below {{is the scale}}
+  %scale = mp.constant dense<2.0> : tensor<f32>
+  // expected-warning @below {{of 256 codes}}
+  %q = mp.quantize %x, %scale : (tensor<64xf32>, tensor<f32>) -> tensor<64xsi8>
+  return %q : tensor<64xsi8>
+}
+
+// -----
+
+// 0 is the least code: what is below it is what a rectifier makes of it.
+func.func @rectified(%x: tensor<64xf32>) -> tensor<64xui8> {
+  %scale = mp.constant dense<0.04> : tensor<f32>
+  %zero = mp.constant dense<0> : tensor<ui8>
+  %y = mp.neg %x : (tensor<64xf32>) -> tensor<64xf32>
+  %q = mp.quantize %y, %scale zero_point %zero : (tensor<64xf32>, tensor<f32>, tensor<ui8>) -> tensor<64xui8>
+  return %q : tensor<64xui8>
+}
+
+// -----
+
+func.func @weights(%x: tensor<1x2xf32>) -> tensor<1x4xf32> {
+  // expected-note @below {{is the scale of all channels}}
+  %scale = mp.constant dense<0.5> : tensor<f32>
+  %codes = mp.constant dense<[[1, 0, 127, -1], [0, 1, -90, 1]]> : tensor<2x4xsi8>
+  // expected-warning @below {{3 of 4 channels of the weight have no code past 1}}
+  %w = mp.dequantize %codes, %scale : (tensor<2x4xsi8>, tensor<f32>) -> tensor<2x4xf32>
+  %y = mp.matmul %x, %w : (tensor<1x2xf32>, tensor<2x4xf32>) -> tensor<1x4xf32>
+  return %y : tensor<1x4xf32>
+}
+
+// -----
+
+func.func @silent(%x: tensor<64xf32>) -> tensor<64xsi8> {
+  %scale = mp.constant dense<0.04> : tensor<f32>
+  %q = mp.quantize %x, %scale : (tensor<64xf32>, tensor<f32>) -> tensor<64xsi8>
+  return %q : tensor<64xsi8>
+}

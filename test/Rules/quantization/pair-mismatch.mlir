@@ -1,0 +1,53 @@
+// RUN: mpopt-opt %s -split-input-file -verify-diagnostics --rule-pair-mismatch --mp-emit-findings
+
+func.func @scale(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = mp.constant dense<0.5> : tensor<f32>
+  %b = mp.constant dense<0.25> : tensor<f32>
+  // expected-note @below {{holds the codes}}
+  %q = mp.quantize %x, %a : (tensor<4xf32>, tensor<f32>) -> tensor<4xsi8>
+  // expected-error @below {{codes are written with the scale 0.5 and read with the scale 0.25 [MP609 certain]}}
+  %y = mp.dequantize %q, %b : (tensor<4xsi8>, tensor<f32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// Through a view, of a float format; a zero point that is left out is 0.
+func.func @zero_point(%x: tensor<4xf32>) -> tensor<2x2xf32> {
+  %a = mp.constant dense<0.5> : tensor<f32>
+  %zero = mp.constant dense<3> : tensor<ui8>
+  // expected-note @below {{holds the codes}}
+  %q = mp.quantize %x, %a zero_point %zero : (tensor<4xf32>, tensor<f32>, tensor<ui8>) -> tensor<4xui8>
+  %shape = mp.constant dense<[2, 2]> : tensor<2xsi64>
+  %r = mp.reshape %q, %shape : (tensor<4xui8>, tensor<2xsi64>) -> tensor<2x2xui8>
+  // expected-error @below {{codes are written with the zero point 3 and read with the zero point 0}}
+  %y = mp.dequantize %r, %a : (tensor<2x2xui8>, tensor<f32>) -> tensor<2x2xf32>
+  return %y : tensor<2x2xf32>
+}
+
+// -----
+
+func.func @axis(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %codes = mp.constant dense<[[1, 2], [3, 4]]> : tensor<2x2xsi8>
+  %scales = mp.constant dense<[0.5, 0.25]> : tensor<2xf32>
+  // expected-error @below {{scales lie along axis 0 of the weight, whose output channels are axis 1 [MP609 certain]}}
+  %w = mp.dequantize %codes, %scales {axis = 0} : (tensor<2x2xsi8>, tensor<2xf32>) -> tensor<2x2xf32>
+  // expected-note @below {{reads the weight}}
+  %y = mp.matmul %x, %w : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %y : tensor<2x2xf32>
+}
+
+// -----
+
+func.func @silent(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %a = mp.constant dense<0.5> : tensor<f32>
+  %same = mp.constant dense<0.5> : tensor<f32>
+  %zero = mp.constant dense<0> : tensor<si8>
+  %q = mp.quantize %x, %a zero_point %zero : (tensor<2x2xf32>, tensor<f32>, tensor<si8>) -> tensor<2x2xsi8>
+  %y = mp.dequantize %q, %same : (tensor<2x2xsi8>, tensor<f32>) -> tensor<2x2xf32>
+  %codes = mp.constant dense<[[1, 2], [3, 4]]> : tensor<2x2xsi8>
+  %scales = mp.constant dense<[0.5, 0.25]> : tensor<2xf32>
+  %w = mp.dequantize %codes, %scales : (tensor<2x2xsi8>, tensor<2xf32>) -> tensor<2x2xf32>
+  %z = mp.matmul %y, %w : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %z : tensor<2x2xf32>
+}
