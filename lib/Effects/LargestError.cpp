@@ -21,7 +21,8 @@ using namespace mpopt;
 static constexpr double kRuns = 8;
 
 bool mpopt::isElementwise(Value value, Value output) {
-  if (getShape(value) != getShape(output))
+  if (getNumElements(getShape(value)) != getNumElements(getShape(output)) ||
+      !getNumElements(getShape(output)))
     return false;
   // A norm and an activation that are written out; a bound on time alone.
   constexpr unsigned kMost = 16;
@@ -32,7 +33,8 @@ bool mpopt::isElementwise(Value value, Value output) {
     // Roles under which an element depends on one of each operand.
     constexpr Role kElementwise =
         Role::Arithmetic | Role::Negation | Role::Limit | Role::LimitsBelow |
-        Role::LimitsAbove | Role::Rectifier | Role::Quantization;
+        Role::LimitsAbove | Role::Rectifier | Role::Quantization |
+        Role::Rearranges;
     if (!isa<mp::CastOp, mp::IdentityOp>(user) &&
         !hasRole(user, kElementwise) && !roundsToWhole(user))
       return false;
