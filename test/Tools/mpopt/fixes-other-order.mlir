@@ -47,10 +47,10 @@ module {
 
 // LENGTHS:      "kind": "reorder",
 // LENGTHS-NEXT: "safe": true,
-// LENGTHS-NEXT: "text": "take the root of each factor
+// LENGTHS-NEXT: "text": "divide by one factor after the other
 // LENGTHS:      "kind": "reorder",
 // LENGTHS-NEXT: "safe": true,
-// LENGTHS-NEXT: "text": "divide by one factor after the other
+// LENGTHS-NEXT: "text": "take the root of each factor
 // LENGTHS-NOT:  "kind": "reorder"
 
 //--- cast.mlir
