@@ -141,7 +141,7 @@ TEST(Cells, Gathers) {
 
 TEST(Cells, MergesToHullsAndMixtures) {
   Cells cells({numbered(0), numbered(4), numbered(10), numbered(20)});
-  Cell whole = mergeCells(cells);
+  Cell whole = mergeCells(llvm::SmallVector<Cell>(cells.begin(), cells.end()));
   EXPECT_EQ(whole.lo, 0);
   EXPECT_EQ(whole.hi, 21);
   EXPECT_DOUBLE_EQ(whole.mean, 8.5);
