@@ -250,10 +250,10 @@ mpopt::describeDecisions(ModuleOp module, const OutputEffects &effects) {
   for (const OutputDecision &output : effects.decisions)
     if (output.unknown || output.share != 0.0)
       reports.push_back(
-        {output.name, nameElements(output.value).str(),
-         output.share.value_or(NAN),
-         output.unknown ? getTensorName(output.unknown) : std::string(),
-         int(severityOf(output, module))});
+          {output.name, nameElements(output.value).str(),
+           output.share.value_or(NAN),
+           output.unknown ? getTensorName(output.unknown) : std::string(),
+           int(severityOf(output, module))});
   return reports;
 }
 
