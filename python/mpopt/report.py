@@ -46,6 +46,9 @@ class Output:
     unknown: str
     #: The findings that cause most of it.
     causes: tuple[Finding, ...]
+    #: The error by `weights`, `activations` and `saturation`, each alone; empty if nothing is
+    #: quantised.
+    by: Mapping[str, float]
     raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
 
     @classmethod
@@ -54,7 +57,8 @@ class Output:
         causes = {cause["fingerprint"] for cause in raw.get("causes", ())}
         return cls(raw["output"], error, number(raw["expected_rms"]), _judge(error, limit),
                    raw.get("unknown", ""),
-                   tuple(finding for finding in findings if finding.fingerprint in causes), raw)
+                   tuple(finding for finding in findings if finding.fingerprint in causes),
+                   {cause: number(part) for cause, part in raw.get("by", {}).items()}, raw)
 
 
 def _judge(error: float, limit: float) -> str:

@@ -1,0 +1,138 @@
+"""The error that quantisation is expected to bring into an output against ONNX Runtime's run of the
+float network and of the file that its quantisers made, calibrated rightly and on inputs ten times too small."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.quantization import (
+    CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static,
+)
+from tool import run_mpopt
+
+WIDTH, BATCHES = 64, 6
+#: What an estimate of one run's largest error is held to.
+FACTOR = 4
+
+
+class Batches(CalibrationDataReader):
+    def __init__(self, factor: float = 1.0):
+        random = np.random.default_rng(7)
+        self.rest = iter([{"x": (factor * random.normal(0, 1, (16, WIDTH))).astype("f4")} for _ in range(16)])
+
+    def get_next(self):
+        return next(self.rest, None)
+
+
+def make_network(path, outlier: float = 1.0) -> None:
+    """Three layers of 64 with a residual sum; `outlier`: one channel of the first weight times as much."""
+    random = np.random.default_rng(1)
+    weights, nodes, x = [], [], "x"
+    for layer in range(3):
+        w = random.normal(0, WIDTH ** -0.5, (WIDTH, WIDTH)).astype("f4")
+        if layer == 0:
+            w[:, 5] *= outlier
+        weights += [numpy_helper.from_array(w, f"w{layer}"),
+                    numpy_helper.from_array(random.normal(0, 0.1, WIDTH).astype("f4"), f"b{layer}")]
+        nodes.append(helper.make_node("Gemm", [x, f"w{layer}", f"b{layer}"], [f"h{layer}"], f"gemm{layer}"))
+        x = f"h{layer}"
+        if layer < 2:
+            nodes.append(helper.make_node("Relu", [x], [f"r{layer}"], f"relu{layer}"))
+            x = f"r{layer}"
+    nodes.append(helper.make_node("Add", [x, "r0"], ["y"], "sum"))
+    graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", WIDTH])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", WIDTH])], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+
+
+def run(path) -> list[np.ndarray]:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    random = np.random.default_rng(3)
+    return [session.run(None, {"x": random.normal(0, 1, (16, WIDTH)).astype("f4")})[0] for _ in range(BATCHES)]
+
+
+def measure(floats, codes) -> float:
+    exact, seen = np.stack(run(floats)), np.stack(run(codes))
+    return float(np.abs(seen - exact).max() / np.abs(exact).max())
+
+
+def judge(path, *more) -> dict:
+    done = run_mpopt("--check", str(path), "--format", "json", "--fail-on", "never", "--dim", "N=16",
+                     "--input", "x~0,1", "--input", "x=-10:10", *more)
+    return json.loads(done.stdout)
+
+
+def quantize(source, target, **how):
+    quantize_static(source, target, Batches(how.pop("factor", 1.0)), **how)
+
+
+FORMS = {
+    "qdq": {},
+    "qoperator": {"quant_format": QuantFormat.QOperator},
+    "signed": {"activation_type": QuantType.QInt8, "weight_type": QuantType.QInt8},
+    "channels": {"per_channel": True},
+    "wide": {"activation_type": QuantType.QUInt16},
+}
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    path = tmp_path_factory.mktemp("network") / "net.onnx"
+    make_network(path)
+    return path
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_form(form, network, tmp_path):
+    path = tmp_path / "codes.onnx"
+    quantize(network, path, **{"weight_type": QuantType.QInt8, **FORMS[form]})
+    report, measured = judge(path), measure(network, path)
+    [effect] = report["effects"]
+    assert report["precision"] == "as-is"
+    assert measured / FACTOR < effect["expected_error"] < measured * FACTOR
+    assert not effect["by"]["saturation"] and effect["by"]["weights"] and effect["by"]["activations"]
+    assert not [finding for finding in report["findings"] if finding["rule"] in ("MP602", "MP603", "MP609")]
+
+
+def test_dynamic(network, tmp_path):
+    path = tmp_path / "codes.onnx"
+    quantize_dynamic(network, path, weight_type=QuantType.QInt8)
+    [effect], measured = judge(path)["effects"], measure(network, path)
+    assert measured / FACTOR < effect["expected_error"] < measured * FACTOR
+    assert effect["by"]["weights"] and effect["by"]["activations"]
+
+
+def test_calibrated_on_small_inputs(network, tmp_path):
+    path = tmp_path / "codes.onnx"
+    quantize(network, path, factor=0.1, weight_type=QuantType.QInt8)
+    report, measured = judge(path), measure(network, path)
+    [effect] = report["effects"]
+    assert measured > 0.5 and effect["expected_error"] > 0.25
+    assert effect["by"]["saturation"] > effect["by"]["weights"]
+    [first] = [finding for finding in report["findings"] if finding["severity"] == "error"][:1]
+    assert (first["rule"], first["tensor"]) == ("MP602", "x")
+
+
+def test_outlier_channel(tmp_path):
+    network, path = tmp_path / "net.onnx", tmp_path / "codes.onnx"
+    make_network(network, outlier=400)
+    quantize(network, path, weight_type=QuantType.QInt8)
+    [found] = [finding for finding in judge(path)["findings"] if finding["rule"] == "MP604"]
+    assert "63 of 64 channels" in found["message"]
+    quantize(network, path, weight_type=QuantType.QInt8, per_channel=True)
+    assert not [finding for finding in judge(path)["findings"] if finding["rule"] == "MP604"]
+
+
+def test_quantised_models_in_16_bits(network, tmp_path):
+    """What a precision adds to a quantised model is asked for by its name."""
+    path = tmp_path / "codes.onnx"
+    quantize(network, path, weight_type=QuantType.QInt8)
+    report = judge(path, "--precision", "fp16")
+    assert report["precision"] == "fp16" and "by" not in report["effects"][0]
