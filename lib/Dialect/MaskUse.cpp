@@ -333,7 +333,8 @@ static bool passesScores(Operation *op) {
   return op->getNumResults() == 1 &&
          (isa<CastOp>(op) ||
           hasRole(op, Role::Arithmetic | Role::Select | Role::Limit |
-                          Role::Concatenation | Role::MovesElements));
+                          Role::Concatenation | Role::MovesElements |
+                          Role::Quantization));
 }
 
 static bool reaches(OpOperand &use, unsigned depth, unsigned &budget,
@@ -349,7 +350,9 @@ static bool reaches(OpOperand &use, unsigned depth, unsigned &budget,
   if (!arrives &&
       !(passesScores(op) &&
         llvm::any_of(op->getResult(0).getUses(), [&](OpOperand &next) {
-          return reaches(next, depth - 1, budget, onPath);
+          // Codes are between any two of the ops.
+          bool isStep = !hasRole(op, Role::Quantization);
+          return reaches(next, depth - isStep, budget, onPath);
         })))
     return false;
   if (onPath)
