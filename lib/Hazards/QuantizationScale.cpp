@@ -15,15 +15,17 @@ using namespace mpopt;
 std::optional<QuantizationScale> mpopt::findScale(Operation *op) {
   using Result = std::optional<QuantizationScale>;
   return llvm::TypeSwitch<Operation *, Result>(op)
-      .Case<mp::QuantizeOp, mp::DequantizeOp, mp::FakeQuantizeOp>(
-          [](auto its) -> Result {
-            return QuantizationScale{its.getScale(), its.getZeroPoint(),
-                                     its.getAxis()};
-          })
+      .Case<mp::QuantizeOp, mp::DequantizeOp>([](auto its) -> Result {
+        return QuantizationScale{its.getScale(), its.getZeroPoint(),
+                                 its.getBlockSize() > 0};
+      })
+      .Case([](mp::FakeQuantizeOp its) -> Result {
+        return QuantizationScale{its.getScale(), its.getZeroPoint()};
+      })
       .Case<mp::MatMulNBitsOp, mp::GatherBlockQuantizedOp>(
           [](auto its) -> Result {
             return QuantizationScale{its.getScales(), its.getZeroPoints(),
-                                     std::nullopt};
+                                     /*isOfBlocks=*/true};
           })
       .Default([](Operation *) { return std::nullopt; });
 }

@@ -17,8 +17,8 @@ namespace mpopt {
 struct QuantizationScale {
   /// The zero point may be null.
   mlir::Value scale, zeroPoint;
-  /// Of a scale with several elements.
-  std::optional<int64_t> axis;
+  /// Each is one of a block of elements.
+  bool isOfBlocks = false;
 };
 
 /// Nothing for ops that read no scale.

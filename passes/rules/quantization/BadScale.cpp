@@ -31,7 +31,11 @@ private:
 };
 } // namespace
 
-static bool isBad(double scale) { return !(scale > 0) || std::isinf(scale); }
+/// A scale of a block may be negative: quantisers write the number of the
+/// largest magnitude as the least code, of which there is one more.
+static bool isBad(double scale, bool isOfBlocks) {
+  return !(isOfBlocks ? scale != 0 : scale > 0) || !std::isfinite(scale);
+}
 
 void BadScale::judge(Operation *op, const RangeAnalysis &ranges) {
   std::optional<QuantizationScale> parameters = findScale(op);
@@ -40,6 +44,9 @@ void BadScale::judge(Operation *op, const RangeAnalysis &ranges) {
   auto scales = readElements(parameters->scale, ranges);
   if (!scales)
     return;
+  auto isBad = [&](double scale) {
+    return ::isBad(scale, parameters->isOfBlocks);
+  };
   auto first = llvm::find_if(*scales, isBad);
   if (first == scales->end())
     return;
