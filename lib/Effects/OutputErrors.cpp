@@ -238,6 +238,14 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
   output.error = std::min(*output.error, output.limit);
   if (llvm::none_of(byCause, [](double square) { return square > 0; }))
     return;
+  // What is clipped is missing: without quantisation the output is larger by
+  // it, and errors are parts of that.
+  double lost = byCause[size_t(QuantizationCause::Saturation)];
+  double part = std::sqrt(squares / (squares + lost));
+  *output.rms *= part;
+  *output.error *= part;
+  for (auto &[value, square] : output.squares)
+    square *= part * part;
   for (double &square : byCause)
     square = *output.error * std::sqrt(square / errors);
   output.byCause = byCause;

@@ -233,6 +233,32 @@ errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges) {
   return result;
 }
 
+/// The share of a weight's elements that were no exact zeros, as those beside a
+/// filter's band and pruned ones are: codes of 0 past those of normal numbers
+/// with the root mean square of the others.
+static double shareOfLive(mp::DequantizeOp op, const RangeAnalysis &ranges) {
+  // As many as tell a share of a tenth.
+  constexpr int64_t kMostRead = 1 << 12;
+  std::optional<WeightView> view = ranges.context().weights(op.getResult());
+  double scale = std::fabs(ranges.of(op.getScale()).hull().mean);
+  if (!view || view->splat || view->size() == 0 || !(scale > 0))
+    return 1;
+  std::vector<double> numbers(std::min(view->size(), kMostRead));
+  view->read((view->size() - int64_t(numbers.size())) / 2, numbers);
+  double zeros = 0, square = 0;
+  for (double number : numbers) {
+    zeros += number == 0;
+    square += number * number;
+  }
+  double count = double(numbers.size()), live = count - zeros;
+  if (!(live > 0))
+    return 1;
+  double half = scale / 2 / std::sqrt(square / live);
+  double expected = 1 - 2 * normalShareBelow(-half);
+  // Of n elements, z of them zeros: (z - e n) / (1 - e) had no other number.
+  return 1 - std::max(0.0, zeros / count - expected) / (1 - expected);
+}
+
 static std::optional<QuantizationError>
 errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges) {
   auto format = storageFormatOf(op);
@@ -242,13 +268,16 @@ errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges) {
   QuantizationError result;
   result.isOfWeights = true;
   double reach = reachBeforeClipping(op, ranges);
-  result.error = mapGroups(ctx,
-                           alignQuantization(ranges.preRounding(op.getResult()),
-                                             op.getScale(), op.getZeroPoint(),
-                                             *format, ctx),
-                           noBound, [&](ArrayRef<Likely> in) {
-                             return toLikely(errorOfWeight(*format, reach, in));
-                           });
+  double live = format->floats ? 1 : shareOfLive(op, ranges);
+  result.error = mapGroups(
+      ctx,
+      alignQuantization(ranges.preRounding(op.getResult()), op.getScale(),
+                        op.getZeroPoint(), *format, ctx),
+      noBound, [&](ArrayRef<Likely> in) {
+        StorageError error = errorOfWeight(*format, reach, in);
+        error.square *= live;
+        return toLikely(error);
+      });
   return result;
 }
 
