@@ -31,10 +31,10 @@ bool mpopt::isElementwise(Value value, Value output) {
       return false;
     Operation *user = *value.getUsers().begin();
     // Roles under which an element depends on one of each operand.
-    constexpr Role kElementwise =
-        Role::Arithmetic | Role::Negation | Role::Limit | Role::LimitsBelow |
-        Role::LimitsAbove | Role::Rectifier | Role::Quantization |
-        Role::Rearranges;
+    constexpr Role kElementwise = Role::Arithmetic | Role::Negation |
+                                  Role::Limit | Role::LimitsBelow |
+                                  Role::LimitsAbove | Role::Rectifier |
+                                  Role::Quantization | Role::Rearranges;
     if (!isa<mp::CastOp, mp::IdentityOp>(user) &&
         !hasRole(user, kElementwise) && !roundsToWhole(user))
       return false;
