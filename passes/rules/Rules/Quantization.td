@@ -133,6 +133,27 @@ def BiasClip : QuantizationRule<"MP605", "bias-clip"> {
   }];
 }
 
+def AccumulatorOverflow : QuantizationRule<"MP606", "accumulator-overflow"> {
+  let summary = "a sum of products of codes leaves 32 bits";
+  let what = [{
+    An integer kernel adds products of codes in 32 bits. The sums of a weight's
+    positive and negative codes, each times the code that makes them largest, leave
+    these: likely, if the sum of the codes that are expected does, else possible.
+  }];
+  let why = [{
+    Integers wrap: a sum that is a little too large comes back with the other sign.
+    Of 8 bits by 8 bits it takes 66,000 terms of one sign.
+  }];
+  let example = [{
+    ```python
+    y = matmul_integer(x, w)    # x near 230 of 255, w near 127, 101,000 terms
+    ```
+  }];
+  let instead = [{
+    Split the sum, leave the op in floats, or quantise its weights in fewer bits.
+  }];
+}
+
 def PairMismatch : QuantizationRule<"MP609", "pair-mismatch"> {
   let summary = "codes are read with another scale, zero point or axis than they were written with";
   let what = [{
