@@ -65,7 +65,13 @@ static std::optional<CodeProduct> findProduct(Operation *op) {
   std::optional<int64_t> axis =
       shape ? findChannelAxis(op->getOpOperand(1), int64_t(shape->size()))
             : std::nullopt;
-  if (!lhs || !rhs || !axis)
+  // Runtimes fuse pairs around products of 8 bits; wider ones are multiplied in
+  // floats.
+  auto isByte = [](Value codes) {
+    return getElementType(codes).getIntOrFloatBitWidth() <= 8;
+  };
+  if (!lhs || !rhs || !axis || !isByte(lhs.getInput()) ||
+      !isByte(rhs.getInput()))
     return std::nullopt;
   return CodeProduct{lhs.getInput(), lhs.getZeroPoint(), rhs.getInput(),
                      rhs.getZeroPoint(), *axis};

@@ -39,7 +39,9 @@ void CollapsedChannels::judgeScores(mp::QuantizeOp op,
   double step = std::fabs(ranges.of(op.getScale()).hull().mean);
   if (!scores || !(std::sqrt(scores->live.variance) < step))
     return;
+  // Where all scores are equal, their first-order effect says little.
   report(op, op.getResult(), Certainty::Likely)
+      .unexpected()
       .tensor(op.getInput())
       .message("scores are quantised behind their mask of " +
                formatNumber(scores->masked) + ": a step is " +
