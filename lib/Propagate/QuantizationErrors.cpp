@@ -206,7 +206,7 @@ bool mpopt::rectifies(Value x, Value zeroPoint, const StorageFormat &format) {
 /// by a factor of 2 to 3 at times (bench/grammar.py); what is declared of
 /// inputs is only not what a run draws at the most.
 static double getTrust(Value x) {
-  constexpr double kOfEstimates = 2.5, kOfInputs = 1.25;
+  constexpr double kOfEstimates = 3, kOfInputs = 1.25;
   return getMaker(x, Peel::CastsAndViews) ? kOfEstimates : kOfInputs;
 }
 
