@@ -100,9 +100,10 @@ static std::vector<ChannelSum> addUp(const CodeProduct &product,
   int64_t channels = view->shape[*axis], inner = 1;
   for (int64_t dim : ArrayRef(view->shape).drop_front(*axis + 1))
     inner *= dim;
+  int64_t terms = view->size() / channels;
   double largest =
       std::max(-lo, hi) * (weightFormat->codes.hi - weightFormat->codes.lo);
-  if (double(view->size() / channels) * largest < 0x1p31)
+  if (double(terms) * largest < 0x1p31)
     return {};
   const AbstractValue &codes = ranges.of(product.codes);
   double mean = codes.hasLikely() ? codes.hull().mean - zero : 0;
@@ -119,7 +120,7 @@ static std::vector<ChannelSum> addUp(const CodeProduct &product,
   if (view->splat) {
     view->read(0, MutableArrayRef<double>(piece, 1));
     for (ChannelSum &sum : sums)
-      add(sum, piece[0], double(view->size() / channels));
+      add(sum, piece[0], double(terms));
     return sums;
   }
   for (int64_t first = 0; first < view->size(); first += kPiece) {
