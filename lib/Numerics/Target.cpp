@@ -3,6 +3,8 @@
 
 #include "mpopt/Numerics/Target.h"
 
+#include "llvm/Support/ErrorHandling.h"
+
 using namespace mpopt;
 
 const FloatFormat &TargetProfile::lookUp(Table Tables::*table,
@@ -16,7 +18,7 @@ const FloatFormat &TargetProfile::lookUp(Table Tables::*table,
         if (auto it = (from->*table).find(key.str());
             it != (from->*table).end())
           return *it->second;
-  return format; // a profile has an entry "*", which its reader checks
+  llvm_unreachable("a profile has an entry \"*\", which its reader checks");
 }
 
 const FloatFormat &TargetProfile::products(const FloatFormat &format,
