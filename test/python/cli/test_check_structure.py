@@ -71,7 +71,7 @@ CASES = {
         "constexpr double kInf = std::numeric_limits<double>::infinity();\n", 1,
         "double end = kInfinity;\nbool is = std::isinf(end);\n"),
     "long tool": Case(
-        "tool", "tools/mpopt/Main.cpp", lines(1221), 1, lines(1220)),
+        "tool", "tools/mpopt/Main.cpp", lines(1241), 1, lines(1240)),
 }
 
 

@@ -127,7 +127,7 @@ def test_unwritten_texts_are_refused(tree: Path):
     (["MP999", "silent-upcast", "dtype"], "'silent-upcast' is in Dtype.td already"),
     (["MPX", "a-rule", "dtype"], "'MPX' is not MPnnn"),
     (["MP999", "Bad_Name", "dtype"], "'Bad_Name' is not kebab-case"),
-    (["MP999", "a-rule", "nowhere"], "no family 'nowhere': dtype, precision, range, training"),
+    (["MP999", "a-rule", "nowhere"], "no family 'nowhere': dtype, precision, quantization, range, training"),
     (["MP999"], "name (kebab-case, the bad pattern) is missing"),
 ])
 def test_new_rule_refuses(tree: Path, arguments: list[str], reason: str):
