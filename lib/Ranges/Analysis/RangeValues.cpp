@@ -289,8 +289,14 @@ RangeAnalysis::Driver::dequantizedWeights(mp::DequantizeOp op, WeightView view,
                             scales = findWeights(op.getScale(), nullptr), zeros;
   if (op.getZeroPoint())
     zeros = findWeights(op.getZeroPoint(), nullptr);
+  // A kernel of one node may not round the numbers to the dtype between.
+  auto isNarrow = [](const FloatFormat *format) {
+    return format && format->digits < FloatFormat::f32().digits;
+  };
+  bool isKept = isStep(op.getResult()) &&
+                (isNarrow(type) || llvm::any_of(view.roundings, isNarrow));
   if (!shared.memo || !format || !type || !codes || !scales || codes->splat ||
-      (op.getZeroPoint() && !zeros))
+      isKept || (op.getZeroPoint() && !zeros))
     return std::nullopt;
   MemoKey key;
   key.add('Q');
