@@ -230,7 +230,7 @@ void OutputGradients::passIntegerProducts() {
     OpBuilder builder(product.numbers.getDefiningOp());
     SmallVector<Operation *, 3> made = buildNumbers(builder, product);
     change.changed.insert(made.begin(), made.end());
-    if (Value original = change.originals.lookup(product.rhs()))
+    if (Value original = change.originals.lookup(product.rhs))
       fused[original] = made[1]->getResult(0);
     Value numbers = product.numbers, stands = made[2]->getResult(0);
     replace(numbers, stands);

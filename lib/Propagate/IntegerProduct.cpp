@@ -12,16 +12,14 @@
 using namespace mlir;
 using namespace mpopt;
 
-static Value lhsZeroPointOf(Operation *op) {
-  if (auto matmul = dyn_cast<mp::MatMulIntegerOp>(op))
-    return matmul.getLhsZeroPoint();
-  return cast<mp::ConvIntegerOp>(op).getInputZeroPoint();
-}
-
-Value IntegerProduct::rhsZeroPoint() const {
-  if (auto matmul = dyn_cast<mp::MatMulIntegerOp>(product))
-    return matmul.getRhsZeroPoint();
-  return cast<mp::ConvIntegerOp>(product).getFilterZeroPoint();
+std::optional<IntegerOperands> mpopt::getIntegerOperands(Operation *op) {
+  if (auto matmul = dyn_cast_if_present<mp::MatMulIntegerOp>(op))
+    return IntegerOperands{matmul.getLhs(), matmul.getLhsZeroPoint(),
+                           matmul.getRhs(), matmul.getRhsZeroPoint(), -1};
+  if (auto conv = dyn_cast_if_present<mp::ConvIntegerOp>(op))
+    return IntegerOperands{conv.getInput(), conv.getInputZeroPoint(),
+                           conv.getFilter(), conv.getFilterZeroPoint(), 0};
+  return std::nullopt;
 }
 
 /// The one op that reads a value; null if there are several.
@@ -36,15 +34,16 @@ static Value findScaleOf(Value codes) {
 }
 
 std::optional<IntegerProduct> mpopt::findIntegerProduct(Operation *op) {
-  if (!isa_and_nonnull<mp::MatMulIntegerOp, mp::ConvIntegerOp>(op))
+  std::optional<IntegerOperands> operands = getIntegerOperands(op);
+  if (!operands)
     return std::nullopt;
   auto cast = dyn_cast_if_present<mp::CastOp>(findReader(op->getResult(0)));
   if (!cast || !isa<FloatType>(getElementType(cast.getResult())))
     return std::nullopt;
-  IntegerProduct found;
+  IntegerProduct found = {*operands};
   found.product = op;
   found.numbers = cast.getResult();
-  found.lhsScale = findScaleOf(op->getOperand(0));
+  found.lhsScale = findScaleOf(found.lhs);
   // Both scales in one factor, or one after the other.
   SmallVector<Value, 2> scales;
   while (scales.size() < 2) {
@@ -62,7 +61,6 @@ std::optional<IntegerProduct> mpopt::findIntegerProduct(Operation *op) {
   if (scales.size() != 2 || !llvm::is_contained(scales, found.lhsScale))
     return std::nullopt;
   found.rhsScale = scales[scales[0] == found.lhsScale];
-  found.axis = isa<mp::MatMulIntegerOp>(op) ? -1 : 0;
   return found;
 }
 
@@ -78,9 +76,9 @@ SmallVector<Operation *, 3> mpopt::buildNumbers(OpBuilder &builder,
         builder.getI64IntegerAttr(0), TypeAttr());
   };
   Operation *lhs =
-      dequantize(op->getOperand(0), product.lhsScale, lhsZeroPointOf(op));
+      dequantize(product.lhs, product.lhsScale, product.lhsZeroPoint);
   Operation *rhs =
-      dequantize(product.rhs(), product.rhsScale, product.rhsZeroPoint());
+      dequantize(product.rhs, product.rhsScale, product.rhsZeroPoint);
   Value a = lhs->getResult(0), b = rhs->getResult(0);
   Operation *made;
   if (auto conv = dyn_cast<mp::ConvIntegerOp>(op))

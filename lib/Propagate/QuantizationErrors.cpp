@@ -202,8 +202,8 @@ bool mpopt::rectifies(Value x, Value zeroPoint, const StorageFormat &format) {
 }
 
 /// How far past an end the numbers of `x` have to be expected. A scale was
-/// taken from numbers that somebody saw, and estimates within a network are off
-/// by a factor of 2 to 3 at times (bench/grammar.py); what is declared of
+/// taken from numbers that were observed, and estimates within a network are
+/// off by a factor of 2 to 3 at times (bench/grammar.py); what is declared of
 /// inputs is only not what a run draws at the most.
 static double getTrust(Value x) {
   constexpr double kOfEstimates = 3, kOfInputs = 1.25;
@@ -317,7 +317,7 @@ errorOfConstant(mp::ConstantOp op, const RangeAnalysis &ranges) {
     return std::nullopt;
   for (Operation *user : op.getResult().getUsers()) {
     std::optional<IntegerProduct> product = findIntegerProduct(user);
-    if (!product || product->rhs() != op.getResult())
+    if (!product || product->rhs != op.getResult())
       continue;
     StorageFormat format = *storageFormatOf(getElementType(op.getResult()));
     format.axis = product->axis;
@@ -327,7 +327,7 @@ errorOfConstant(mp::ConstantOp op, const RangeAnalysis &ranges) {
     result.error = mapGroups(
         ctx,
         alignQuantization(ranges.of(op.getResult()), product->rhsScale,
-                          product->rhsZeroPoint(), format, ctx),
+                          product->rhsZeroPoint, format, ctx),
         noBound, [&](ArrayRef<Likely> in) {
           return toLikely(errorOfWeight(format, /*reach=*/0, in));
         });

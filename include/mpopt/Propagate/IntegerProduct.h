@@ -16,18 +16,21 @@
 
 namespace mpopt {
 
-struct IntegerProduct {
-  /// A matmul_integer or conv_integer.
+/// The codes that a matmul_integer or conv_integer multiplies.
+struct IntegerOperands {
+  mlir::Value lhs, lhsZeroPoint, rhs, rhsZeroPoint;
+  /// The axis of `rhs` whose indices are output channels.
+  int64_t axis = 0;
+};
+
+/// Nothing for other ops. Zero points that are 0 may be null.
+std::optional<IntegerOperands> getIntegerOperands(mlir::Operation *op);
+
+struct IntegerProduct : IntegerOperands {
   mlir::Operation *product = nullptr;
   /// The product of the numbers for which the codes stand.
   mlir::Value numbers;
   mlir::Value lhsScale, rhsScale;
-  /// The axis of the right operand along which a list of scales lies.
-  int64_t axis = 0;
-
-  mlir::Value rhs() const { return product->getOperand(1); }
-  /// The zero point of the right operand; null if it is 0.
-  mlir::Value rhsZeroPoint() const;
 };
 
 /// Nothing for other ops, where a scale is not told from the other, and where

@@ -12,7 +12,6 @@
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/Match.h"
-#include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -36,13 +35,6 @@ struct AccumulatorOverflow
   void judge(Operation *op, const RangeAnalysis &ranges);
 };
 
-/// A product of codes with a weight's.
-struct CodeProduct {
-  Value codes, zeroPoint, weights, weightZeroPoint;
-  /// The axis of the weight's output channels.
-  int64_t axis;
-};
-
 /// The sums of one output channel: the extremes of all codes, and the one that
 /// is expected.
 struct ChannelSum {
@@ -50,13 +42,9 @@ struct ChannelSum {
 };
 } // namespace
 
-static std::optional<CodeProduct> findProduct(Operation *op) {
-  if (auto matmul = dyn_cast<mp::MatMulIntegerOp>(op))
-    return CodeProduct{matmul.getLhs(), matmul.getLhsZeroPoint(),
-                       matmul.getRhs(), matmul.getRhsZeroPoint(), -1};
-  if (auto conv = dyn_cast<mp::ConvIntegerOp>(op))
-    return CodeProduct{conv.getInput(), conv.getInputZeroPoint(),
-                       conv.getFilter(), conv.getFilterZeroPoint(), 0};
+static std::optional<IntegerOperands> findProduct(Operation *op) {
+  if (auto operands = getIntegerOperands(op))
+    return operands;
   if (op->getNumOperands() < 2)
     return std::nullopt;
   MaybeShape shape = getShape(op->getOperand(1));
@@ -73,8 +61,8 @@ static std::optional<CodeProduct> findProduct(Operation *op) {
   if (!lhs || !rhs || !axis || !isByte(lhs.getInput()) ||
       !isByte(rhs.getInput()))
     return std::nullopt;
-  return CodeProduct{lhs.getInput(), lhs.getZeroPoint(), rhs.getInput(),
-                     rhs.getZeroPoint(), *axis};
+  return IntegerOperands{lhs.getInput(), lhs.getZeroPoint(), rhs.getInput(),
+                         rhs.getZeroPoint(), *axis};
 }
 
 static double numberOf(Value zeroPoint, const RangeAnalysis &ranges) {
@@ -83,19 +71,19 @@ static double numberOf(Value zeroPoint, const RangeAnalysis &ranges) {
 
 /// The sums of all channels; empty where the weights cannot be read or no sum
 /// of so many terms leaves 32 bits.
-static std::vector<ChannelSum> addUp(const CodeProduct &product,
+static std::vector<ChannelSum> addUp(const IntegerOperands &product,
                                      const RangeAnalysis &ranges) {
-  auto format = storageFormatOf(getElementType(product.codes));
-  auto weightFormat = storageFormatOf(getElementType(product.weights));
-  std::optional<WeightView> view = ranges.context().weights(product.weights);
+  auto format = storageFormatOf(getElementType(product.lhs));
+  auto weightFormat = storageFormatOf(getElementType(product.rhs));
+  std::optional<WeightView> view = ranges.context().weights(product.rhs);
   std::optional<int64_t> axis =
       view ? normalizeAxis(product.axis, int64_t(view->shape.size()))
            : std::nullopt;
   if (!format || !weightFormat || format->floats || weightFormat->floats ||
       !axis || view->size() == 0)
     return {};
-  double zero = numberOf(product.zeroPoint, ranges),
-         weightZero = numberOf(product.weightZeroPoint, ranges);
+  double zero = numberOf(product.lhsZeroPoint, ranges),
+         weightZero = numberOf(product.rhsZeroPoint, ranges);
   double lo = format->codes.lo - zero, hi = format->codes.hi - zero;
   int64_t channels = view->shape[*axis], inner = 1;
   for (int64_t dim : ArrayRef(view->shape).drop_front(*axis + 1))
@@ -105,7 +93,7 @@ static std::vector<ChannelSum> addUp(const CodeProduct &product,
       std::max(-lo, hi) * (weightFormat->codes.hi - weightFormat->codes.lo);
   if (double(terms) * largest < 0x1p31)
     return {};
-  const AbstractValue &codes = ranges.of(product.codes);
+  const AbstractValue &codes = ranges.of(product.lhs);
   double mean = codes.hasLikely() ? codes.hull().mean - zero : 0;
   std::vector<ChannelSum> sums(channels);
   auto add = [&](ChannelSum &sum, double code, double count) {
@@ -133,7 +121,7 @@ static std::vector<ChannelSum> addUp(const CodeProduct &product,
 }
 
 void AccumulatorOverflow::judge(Operation *op, const RangeAnalysis &ranges) {
-  std::optional<CodeProduct> product = findProduct(op);
+  std::optional<IntegerOperands> product = findProduct(op);
   if (!product)
     return;
   size_t reachable = 0, expected = 0;
@@ -147,7 +135,7 @@ void AccumulatorOverflow::judge(Operation *op, const RangeAnalysis &ranges) {
   }
   if (reachable == 0)
     return;
-  Value weights = product->weights;
+  Value weights = product->rhs;
   FindingBuilder finding = report(
       op, op->getResult(0), expected ? Certainty::Likely : Certainty::Possible);
   finding.severity(Severity::Error)
