@@ -5,7 +5,7 @@
 
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
-#include "mpopt/Ranges/Value/TransferContext.h"
+#include "mpopt/Ranges/Weights/Dequantized.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -51,7 +51,5 @@ mpopt::readElements(Value value, const RangeAnalysis &ranges) {
   std::optional<WeightView> view = ranges.context().weights(value);
   if (!view || view->size() == 0 || view->size() > kMostElements)
     return std::nullopt;
-  std::vector<double> elements(view->splat ? 1 : view->size());
-  view->read(0, elements);
-  return elements;
+  return readAll(*view);
 }

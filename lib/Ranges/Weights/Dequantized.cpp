@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace mpopt;
 
-static std::vector<double> readAll(const WeightView &view) {
+std::vector<double> mpopt::readAll(const WeightView &view) {
   std::vector<double> elements(view.splat ? 1 : view.size());
   view.read(0, elements);
   return elements;

@@ -11,6 +11,9 @@
 
 namespace mpopt {
 
+/// All elements of a constant; of a splat the one.
+std::vector<double> readAll(const WeightView &view);
+
 /// (code - zero point) * scale in FP32, row-major, of codes of a known shape.
 /// Empty where scales and codes do not fit.
 std::vector<float> dequantize(const WeightView &codes, const WeightView &scales,
