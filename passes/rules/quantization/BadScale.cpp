@@ -24,6 +24,10 @@ using namespace mpopt;
 
 namespace {
 struct BadScale : RangeRule<BadScale, mpopt::impl::BadScaleBase> {
+  void check(ModuleOp module) override {
+    seen.clear();
+    RangeRule::check(module);
+  }
   void judge(Operation *op, const RangeAnalysis &ranges);
 
 private:

@@ -21,9 +21,15 @@ using namespace mpopt;
 
 namespace {
 struct Saturation : RangeRule<Saturation, mpopt::impl::SaturationBase> {
+  void check(ModuleOp module) override {
+    errors.emplace(getAnalysis<RangeAnalysis>());
+    RangeRule::check(module);
+  }
   void judge(Operation *op, const RangeAnalysis &ranges);
 
 private:
+  std::optional<QuantizationErrors> errors;
+
   void judgeNumbers(mp::QuantizeOp op, const RangeAnalysis &ranges);
   void judgeWeight(mp::DequantizeOp op, const RangeAnalysis &ranges);
 };
@@ -38,7 +44,7 @@ void Saturation::judgeNumbers(mp::QuantizeOp op, const RangeAnalysis &ranges) {
   const AbstractValue &x = ranges.preRounding(op.getInput());
   if (!format || !x.hasLikely())
     return;
-  auto error = QuantizationErrors(ranges).errorOf(op.getResult());
+  auto error = errors->errorOf(op.getResult());
   if (!error || !(error->clipped > 0))
     return;
   Cell scale = ranges.of(op.getScale()).hull(), hull = x.hull();
