@@ -109,7 +109,7 @@ static Assumption assume(StringRef name, const InputRange *range,
   if (range->mean) {
     assumption.mean = *range->mean;
     assumption.std = *range->std;
-    // A bound that nobody declared does not cut off what is declared.
+    // A default bound does not cut off declared moments.
     if (!range->bound && !assumed) {
       auto &[lo, hi] = assumption.bound;
       lo = std::min(lo, *range->mean + kDefaultBound.lo * *range->std);

@@ -26,7 +26,7 @@ public:
   /// (Settings.h) on the function.
   llvm::Error append();
 
-  /// Why nothing can be said of the step although the model can be judged;
+  /// The reason why the step is not judged although the model is;
   /// empty if something can.
   const std::string &whyUnjudged() const { return unjudged; }
   CheckedTraining takeResult() { return std::move(result); }

@@ -73,8 +73,8 @@ private:
                                    "': " + text);
   }
 
-  /// A format by its name, or what is said of one whose sums overflow before it
-  /// does or have no subnormal numbers:
+  /// A format by its name, or an object that narrows it: its sums overflow
+  /// before it does, or have no subnormal numbers:
   /// `{"format": "f32", "overflow": 32768, "subnormals": false}`.
   const FloatFormat *readAccumulator(const llvm::json::Value &value) {
     const llvm::json::Object *object = value.getAsObject();

@@ -251,7 +251,7 @@ class _Callback:
     # -- Lightning ------------------------------------------------------------------------------
 
     def on_train_start(self, trainer, pl_module):
-        # Lightning's default is the working directory, in which nobody asked for anything.
+        # Lightning's default is the working directory, which gets no files unasked.
         root = trainer.log_dir if trainer.loggers else trainer.default_root_dir
         if root is not None and not trainer.loggers and os.path.abspath(root) == os.getcwd():
             root = None

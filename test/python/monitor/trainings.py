@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 FEATURES, CLASSES, BATCH = 16, 4, 32
-#: Seconds after which a rank that nobody answers gives up.
+#: Seconds after which a rank without an answer gives up.
 PATIENCE = 300
 
 
