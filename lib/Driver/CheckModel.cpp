@@ -216,7 +216,7 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
   for (KeptOpRef &kept : result->keep)
     kept.unnamed = imported.unnamed.contains(kept.op.name);
   if (hooks.kept)
-    hooks.kept(result->keep);
+    hooks.kept(result->keep, result->keepLeaves);
   return options.keepFile.empty() ? llvm::Error::success()
                                   : writeKeepFile(options, *result, report);
 }

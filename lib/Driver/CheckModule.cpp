@@ -252,7 +252,7 @@ ModuleCheck::findIn(RuleSequence &rules, ModuleOp judged,
 }
 
 void ModuleCheck::findKeepList() {
-  if (options.keepFile.empty() || !effects)
+  if (!options.wantsKeepList() || !effects)
     return;
   RuleSequence rules(all);
   const RuleInfo *decided = findSelected(kChangedDecisions);
@@ -321,7 +321,7 @@ void ModuleCheck::tryFixes() {
   CastPlan plan =
       mpopt::tryFixes(module, entries, getLeast(), complete, findAll);
   forgetStep();
-  if (options.keepFile.empty())
+  if (!options.wantsKeepList())
     result.keep = describePlan(module, plan, entries);
 }
 

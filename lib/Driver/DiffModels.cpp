@@ -143,7 +143,7 @@ static std::optional<DiffSide> judge(const Options &options, StringRef path) {
   auto checked = [&](const ImportResult &, const RangeAnalysis &ranges) {
     addBounds(module, ranges, side);
   };
-  auto kept = [&](llvm::ArrayRef<KeptOpRef> list) {
+  auto kept = [&](llvm::ArrayRef<KeptOpRef> list, unsigned) {
     for (const KeptOpRef &op : list)
       side.needed.push_back(op.op.name);
   };

@@ -206,7 +206,7 @@ LogicalResult mpopt::instrument(const Options &given, StringRef version) {
     outputs = collectOutputs(*result.module);
   };
   std::vector<KeptOpRef> keep;
-  auto kept = [&](llvm::ArrayRef<KeptOpRef> ops) { keep = ops; };
+  auto kept = [&](llvm::ArrayRef<KeptOpRef> ops, unsigned) { keep = ops; };
   hooks.imported = imported;
   hooks.checked = judged;
   hooks.kept = kept;

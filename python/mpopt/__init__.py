@@ -18,6 +18,7 @@ example inputs. PyTorch and ONNX Runtime are only imported by what needs them.
 from mpopt._command import Error, Normal
 from mpopt._training_options import Batch
 from mpopt._version import __version__
+from mpopt.advising import Advice, advise
 from mpopt.checking import check, explain, list_rules
 from mpopt.confirming import confirm
 from mpopt.converting import to_float16
@@ -42,10 +43,10 @@ from mpopt.summaries import Summary, summary
 from mpopt.training import check_training
 
 __all__ = [
-    "Assumption", "Batch", "Cause", "Confirmation", "DataEntry", "DataFinding", "DataReport", "Diff", "Error",
+    "Advice", "Assumption", "Batch", "Cause", "Confirmation", "DataEntry", "DataFinding", "DataReport", "Diff", "Error",
     "ExpectedGradient", "Finding", "Findings", "FindingsError", "Fix", "Gradient", "Gradients",
     "Instrumented", "Interval", "Location", "LossScale", "Normal", "Observed", "Op", "Output",
-    "Probe", "Report", "Summary", "TrainingReport", "__version__", "check", "check_data", "check_training", "confirm", "diff", "explain",
+    "Probe", "Report", "Summary", "TrainingReport", "__version__", "advise", "check", "check_data", "check_training", "confirm", "diff", "explain",
     "instrument", "list_rules", "op_library", "probe_session", "strip", "summary", "to_float16",
 ]
 

@@ -41,7 +41,7 @@ def check_training(model, batch=None, *, loss=None, optimizer=None, scaler=None,
     dump_gradients a file to write with what is expected of every gradient
 
     The other arguments are those of `check`. Raises `mpopt.Error` as `check` does."""
-    model, batch, loss = _prepare(model, batch, loss)
+    model, batch, loss = prepare(model, batch, loss)
     with ModelFile(model, batch) as file:
         if loss is None and "loss" in file.outputs:
             loss = "sum:loss"
@@ -63,7 +63,7 @@ def check_training(model, batch=None, *, loss=None, optimizer=None, scaler=None,
     return report
 
 
-def _prepare(model, batch, loss):
+def prepare(model, batch, loss):
     """The model with a loss that is a callable inside, its batch, and the terms of another loss."""
     if loss is None and batch is None and hasattr(model, "main_input_name"):
         from mpopt import _losses

@@ -67,6 +67,8 @@ static int run(const Options &options) {
     return emitMlir(options);
   case Action::Check:
     return check(options, MPOPT_VERSION);
+  case Action::Advise:
+    return advise(options, MPOPT_VERSION);
   case Action::Instrument:
     return finish(instrument(options, MPOPT_VERSION));
   case Action::Confirm:

@@ -38,6 +38,7 @@ enum ActionVisibility : unsigned {
   InExplain = 1 << 7,
   InDiff = 1 << 8,
   InCompletion = 1 << 9,
+  InAdvise = 1 << 10,
 };
 enum OptionFlag : unsigned { Repeated = 1 << 4, IdleInInstrument = 1 << 5 };
 
@@ -68,6 +69,7 @@ struct ActionInfo {
 // In the order in which --help and errors list them.
 static constexpr ActionInfo kActions[] = {
     {Action::Check, OPT_check, InCheck},
+    {Action::Advise, OPT_advise, InAdvise},
     {Action::Instrument, OPT_instrument, InInstrument},
     {Action::Strip, OPT_strip, InStrip},
     {Action::Confirm, OPT_confirm, InConfirm},

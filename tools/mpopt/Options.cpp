@@ -152,6 +152,8 @@ Error Validator::checkJudging() {
   if (has(OPT_target))
     if (Error error = checkTarget(options.target))
       return fail("--target: " + llvm::toString(std::move(error)));
+  if (has(OPT_device))
+    options.device = text(OPT_device);
   return Error::success();
 }
 
@@ -261,6 +263,8 @@ Error Validator::checkFormat() {
     isWritten = getConfirmWriter(*options.format);
   else if (options.action == Action::Diff)
     isWritten = getDiffWriter(*options.format);
+  else if (options.action == Action::Advise)
+    isWritten = llvm::is_contained({"text", "json"}, options.format->name);
   else if (options.action == Action::ListRules)
     isWritten = options.format->writeRules;
   else if (options.action == Action::Explain)

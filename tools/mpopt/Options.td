@@ -18,15 +18,18 @@ def InEmitMlir : OptionVisibility;
 def InListRules : OptionVisibility;
 def InExplain : OptionVisibility;
 def InDiff : OptionVisibility;
+def InAdvise : OptionVisibility;
 
-class InJudging : Visibility<[InCheck, InInstrument, InDiff]>;
-class InTraining : Visibility<[InCheck, InInstrument]>;
+class InJudging : Visibility<[InCheck, InInstrument, InDiff, InAdvise]>;
+class InTraining : Visibility<[InCheck, InInstrument, InAdvise]>;
+class InDumping : Visibility<[InCheck, InInstrument]>;
 class InImporting
-    : Visibility<[InCheck, InInstrument, InEmitMlir, InDiff]>;
-class InListing : Visibility<[InCheck, InInstrument, InConfirm, InDiff]>;
+    : Visibility<[InCheck, InInstrument, InEmitMlir, InDiff, InAdvise]>;
+class InListing
+    : Visibility<[InCheck, InInstrument, InConfirm, InDiff, InAdvise]>;
 class InReporting
     : Visibility<[InCheck, InInstrument, InConfirm, InListRules, InExplain,
-                  InDiff]>;
+                  InDiff, InAdvise]>;
 
 // The option may be given several times; any other is refused the second time.
 def Repeated : OptionFlag;
@@ -59,6 +62,9 @@ multiclass Valued<string name, list<string> prefixes = ["--", "-"]> {
 
 def check : Switch<"check">, Group<usage>, MetaVarName<"MODEL... [options]">,
   HelpText<"judge models (ONNX, TorchScript, torch.export or mp IR; - is stdin)">;
+def advise : Switch<"advise">, Group<usage>, MetaVarName<"MODEL [options]">,
+  HelpText<"one table over all precisions: verdict, time and memory on a "
+           "device, and the one to choose">;
 def instrument : Switch<"instrument">, Group<usage>,
   MetaVarName<"MODEL -o OUT [options]">,
   HelpText<"the model with probes, and the ledger OUT.probes.json">;
@@ -84,7 +90,8 @@ defm explain : Valued<"explain">, Group<usage>, MetaVarName<"RULE">,
 // Judging
 //===----------------------------------------------------------------------===//
 
-defm precision : Valued<"precision">, Group<judged>, InJudging,
+defm precision : Valued<"precision">, Group<judged>,
+  Visibility<[InCheck, InInstrument, InDiff]>,
   MetaVarName<"P">,
   Values<"auto,as-is,fp16,bf16,autocast-fp16,autocast-bf16">,
   HelpText<"the arithmetic (default auto: as-is if the model computes in 16 "
@@ -96,6 +103,11 @@ defm target : Valued<"target">, Group<judged>, InJudging,
   MetaVarName<"NAME|FILE">,
   HelpText<"the accumulators: gpu-tensorcore (default), ort-cpu, strict16, or a "
            "profile of your own">;
+
+defm device : Valued<"device">, Group<judged>, Visibility<[InAdvise]>,
+  MetaVarName<"NAME|FILE">,
+  HelpText<"v100, a100, h100 (default), b200, mi300, cpu, or a profile of your "
+           "own (docs/advise.md)">;
 
 //===----------------------------------------------------------------------===//
 // Assumptions
@@ -163,10 +175,10 @@ defm output : Valued<"o", ["-", "--"]>, Group<written>, MetaVarName<"FILE">,
 defm write_baseline : Valued<"write-baseline">, Group<written>,
   Visibility<[InCheck]>, MetaVarName<"FILE">,
   HelpText<"what is found now, for --baseline">;
-def safe_input : Switch<"safe-input">, Group<written>, InTraining,
+def safe_input : Switch<"safe-input">, Group<written>, InDumping,
   HelpText<"how far each float input may be scaled before there is an "
            "overflow">;
-defm dump_ranges : Valued<"dump-ranges">, Group<written>, InTraining,
+defm dump_ranges : Valued<"dump-ranges">, Group<written>, InDumping,
   MetaVarName<"FILE">,
   HelpText<"every tensor's bounds, as JSON">;
 defm keep_fp32 : Valued<"keep-fp32">, Group<written>,
@@ -215,10 +227,10 @@ defm reduce : Valued<"reduce">, Group<trained>, InTraining,
            "after or before: when the sum is divided">;
 defm clip : Valued<"clip">, Group<trained>, InTraining, MetaVarName<"NORM">,
   HelpText<"the greatest norm of the gradient">;
-def memory : Switch<"memory">, Group<trained>, InTraining,
+def memory : Switch<"memory">, Group<trained>, InDumping,
   HelpText<"what a rank holds and sends: bytes of parameters, gradients, "
            "optimizer state and activations, by how they are sharded">;
-defm dump_gradients : Valued<"dump-gradients">, Group<trained>, InTraining,
+defm dump_gradients : Valued<"dump-gradients">, Group<trained>, InDumping,
   MetaVarName<"FILE">,
   HelpText<"what is expected of every gradient, as JSON">;
 
@@ -272,4 +284,4 @@ def h : Switch<"h">, Alias<help>;
 def version : Switch<"version">, Group<general>, HelpText<"mpopt's version">;
 
 // For tests: fixes are tried on all of the model, not only on what they reach.
-def whole_trials : Switch<"whole-trials">, InTraining, Flags<[HelpHidden]>;
+def whole_trials : Switch<"whole-trials">, InDumping, Flags<[HelpHidden]>;

@@ -19,6 +19,9 @@ enum ExitStatus { kClean = 0, kFindings = 1, kFault = 2 };
 /// Judges every model and writes the report, which names `version`.
 int check(const Options &options, llvm::StringRef version);
 
+/// Judges one model in each precision and writes what each costs on a device.
+int advise(const Options &options, llvm::StringRef version);
+
 /// Joins records with the ledger and writes what came of the predictions.
 int confirm(const Options &options, llvm::StringRef version);
 

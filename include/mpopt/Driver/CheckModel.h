@@ -24,8 +24,9 @@ struct CheckHooks {
   /// Called with the ranges of the model that the rules saw, under `--train`
   /// before anything is appended to it.
   llvm::function_ref<void(const ImportResult &, const RangeAnalysis &)> checked;
-  /// Called with the ops to keep in FP32.
-  llvm::function_ref<void(llvm::ArrayRef<KeptOpRef>)> kept;
+  /// Called with the ops to keep in FP32, and with the number of findings above
+  /// a note that stay with them.
+  llvm::function_ref<void(llvm::ArrayRef<KeptOpRef>, unsigned stay)> kept;
 };
 
 /// Imports and checks a model, and writes the files that options ask for beside

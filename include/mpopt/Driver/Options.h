@@ -27,6 +27,7 @@ namespace mpopt {
 
 enum class Action {
   Check,
+  Advise,
   Instrument,
   Confirm,
   Strip,
@@ -66,8 +67,9 @@ struct Options {
 
   // Judging.
   std::string precision = "auto";
-  std::string policy; ///< Empty: the default one.
-  std::string target; ///< Empty: the default one.
+  std::string policy;          ///< Empty: the default one.
+  std::string target;          ///< Empty: the default one.
+  std::string device = "h100"; ///< Of `--advise`.
   std::map<std::string, InputRange> inputs;
   std::optional<Interval> assumed; ///< `--assume`.
   ImportOptions import;
@@ -85,6 +87,7 @@ struct Options {
   std::string output = "-";
   std::string rangesFile;
   std::string keepFile;
+  bool triesKeepList = false; ///< Without a file.
   bool safeInput = false;
   bool wholeTrials = false;
 
@@ -92,6 +95,8 @@ struct Options {
   std::string settingsFile; ///< Empty if there is none.
   std::vector<Suppression> suppressions;
   std::string baselineFile, newBaselineFile; ///< May be empty.
+  bool wantsKeepList() const { return triesKeepList || !keepFile.empty(); }
+
   /// Of each model, where one has settings; otherwise empty.
   std::vector<Options> byModel;
 

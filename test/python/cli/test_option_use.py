@@ -9,6 +9,7 @@ from tool import run_mpopt
 # The files do not exist: what is wrong with options is said before any is read.
 ACTIONS = {
     "check": ["--check", "none.onnx"],
+    "advise": ["--advise", "none.onnx"],
     "instrument": ["--instrument", "none.onnx", "-o", "none/out.onnx"],
     "strip": ["--strip", "none.onnx", "-o", "none/out.onnx"],
     "confirm": ["--confirm", "none.mprec", "--ledger", "none.json"],
@@ -20,15 +21,18 @@ ACTIONS = {
 }
 WRITING = {"check", "instrument"}
 JUDGING = WRITING | {"diff"}
-LISTING = JUDGING | {"confirm"}
-IMPORTING = JUDGING | {"emit-mlir"}
+ASSUMING = JUDGING | {"advise"}
+LEARNING = WRITING | {"advise"}
+LISTING = ASSUMING | {"confirm"}
+IMPORTING = ASSUMING | {"emit-mlir"}
 # Option: a value that is right, and the actions that look at it.
 OPTIONS = {
     "precision": ("fp16", JUDGING),
-    "policy": ("tensorflow-cuda", JUDGING),
-    "target": ("strict16", JUDGING),
-    "input": ("x=0:1", JUDGING),
-    "assume": ("0:1", JUDGING),
+    "policy": ("tensorflow-cuda", ASSUMING),
+    "target": ("strict16", ASSUMING),
+    "device": ("a100", {"advise"}),
+    "input": ("x=0:1", ASSUMING),
+    "assume": ("0:1", ASSUMING),
     "dim": ("N=2", IMPORTING),
     "input-shape": ("x=1x2", IMPORTING),
     "method": ("forward", IMPORTING),
@@ -48,15 +52,15 @@ OPTIONS = {
     "dump-ranges": ("none/ranges.json", WRITING),
     "safe-input": (None, WRITING),
     "whole-trials": (None, WRITING),
-    "train": (None, WRITING),
-    "loss": ("mse", WRITING),
-    "loss-value": ("2.5", WRITING),
-    "train-config": ("none/train.json", WRITING),
-    "optimizer": ("adamw", WRITING),
-    "scaler": ("dynamic", WRITING),
-    "batch": ("8", WRITING),
-    "reduce": ("f16", WRITING),
-    "clip": ("1", WRITING),
+    "train": (None, LEARNING),
+    "loss": ("mse", LEARNING),
+    "loss-value": ("2.5", LEARNING),
+    "train-config": ("none/train.json", LEARNING),
+    "optimizer": ("adamw", LEARNING),
+    "scaler": ("dynamic", LEARNING),
+    "batch": ("8", LEARNING),
+    "reduce": ("f16", LEARNING),
+    "clip": ("1", LEARNING),
     "memory": (None, WRITING),
     "dump-gradients": ("none/gradients.json", WRITING),
     "probe": ("all", {"instrument"}),
@@ -92,7 +96,7 @@ def test_every_option_is_here():
 def test_option_with_action(option, action):
     if option == "ledger" and action == "confirm":
         return  # its command has it already
-    train = ["--train"] if option in TRAINING and action in WRITING else []
+    train = ["--train"] if option in TRAINING and action in OPTIONS[option][1] else []
     done = run(*ACTIONS[action], *train, *words(option))
     takers = OPTIONS[option][1]
     if action in takers:
