@@ -60,8 +60,6 @@ static std::string describeVerdict(const AdviceRow &row,
                                    const DeviceProfile &device) {
   if (!row.work.lacking.empty())
     return "no arithmetic of " + llvm::join(row.work.lacking, ", ");
-  if (row.kept)
-    return "fine with " + count(row.kept, "op") + " in FP32";
   if (row.fails()) {
     std::string text = row.errors ? count(row.errors, "error") : "";
     if (row.warnings)
@@ -69,7 +67,10 @@ static std::string describeVerdict(const AdviceRow &row,
     return text + ": " + row.finding;
   }
   if (!row.fits(device))
-    return "does not fit";
+    return row.changes.empty() ? "does not fit"
+                               : "does not fit; it does with " + row.changes;
+  if (row.kept)
+    return "fine with " + count(row.kept, "op") + " in FP32";
   return row.unknown ? "not known" : "fine";
 }
 
@@ -118,7 +119,8 @@ struct Table {
 
 static Table makeTable(const Advice &advice) {
   Table table;
-  table.rows.push_back({"precision", "time", "of the first", "memory", "error"});
+  table.rows.push_back(
+      {"precision", "time", "of the first", "memory", "error"});
   if (advice.train)
     llvm::append_range(table.rows.back(),
                        std::vector<std::string>{"loss scale", "lost updates"});
@@ -132,10 +134,10 @@ static Table makeTable(const Advice &advice) {
         describeBytes(row.bytes), describeError(row)};
     if (advice.train) {
       cells.push_back(row.scale ? describeScale(*row.scale) : "?");
-      cells.push_back(row.updates ? llvm::formatv("{0} of {1}", row.lostUpdates,
-                                                  row.updates)
-                                        .str()
-                                  : "?");
+      cells.push_back(
+          row.updates
+              ? llvm::formatv("{0} of {1}", row.lostUpdates, row.updates).str()
+              : "?");
     }
     cells.push_back(describeVerdict(row, advice.device));
     table.rows.push_back(std::move(cells));
@@ -168,11 +170,11 @@ void mpopt::writeAdvice(llvm::raw_ostream &os, const Advice &advice,
   }
   const Workload &work = advice.rows.front().work;
   if (unsigned uneven = advice.rows.back().work.uneven)
-    style.wrap(count(uneven, "product") + " of " +
-                   std::to_string(work.products) +
-                   " have a size that is no multiple of what the full rate of " +
-                   advice.device.name + " asks for",
-               2, 0);
+    style.wrap(
+        count(uneven, "product") + " of " + std::to_string(work.products) +
+            " have a size that is no multiple of what the full rate of " +
+            advice.device.name + " asks for",
+        2, 0);
   if (work.open)
     style.wrap(count(work.open, "tensor") +
                    " have an open dimension, which counts as 1: --dim NAME=N",
@@ -188,9 +190,8 @@ static void writeRow(llvm::json::OStream &json, const AdviceRow &row,
   json.attribute("precision", row.precision);
   json.attribute("verdict", describeVerdict(row, device));
   json.attribute("fine", row.isFine(device));
-  json.attribute("expected_error",
-                 row.unknown ? llvm::json::Value(nullptr)
-                             : jsonNumber(row.error));
+  json.attribute("expected_error", row.unknown ? llvm::json::Value(nullptr)
+                                               : jsonNumber(row.error));
   json.attribute("errors", row.errors);
   json.attribute("warnings", row.warnings);
   json.attribute("seconds", row.seconds);
@@ -201,6 +202,7 @@ static void writeRow(llvm::json::OStream &json, const AdviceRow &row,
   });
   json.attribute("bytes", row.bytes);
   json.attribute("fits", row.fits(device));
+  json.attribute("fits_with", row.changes);
   json.attributeArray("lacking", [&] {
     for (const std::string &format : row.work.lacking)
       json.value(format);

@@ -11,6 +11,7 @@
 #include "mpopt/Report/RuleTable.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -30,14 +31,10 @@ struct Candidate {
 
 // In the order in which ties are decided: fewer things to watch come first.
 static constexpr Candidate kCandidates[] = {
-    {"FP32", "as-is", "", true},
-    {"TF32", "tf32", "tf32", true},
-    {"BF16", "autocast-bf16", "", true},
-    {"FP16", "autocast-fp16", "", true},
-    {"pure BF16", "bf16", "", true},
-    {"pure FP16", "fp16", "", true},
-    {"FP8", "fp8-e4m3", "f8", false},
-    {"INT8", "int8", "i8", false}};
+    {"FP32", "as-is", "", true},         {"TF32", "tf32", "tf32", true},
+    {"BF16", "autocast-bf16", "", true}, {"FP16", "autocast-fp16", "", true},
+    {"pure BF16", "bf16", "", true},     {"pure FP16", "fp16", "", true},
+    {"FP8", "fp8-e4m3", "f8", false},    {"INT8", "int8", "i8", false}};
 
 // A gain below it is within what a roofline leaves out (fusion, caches).
 static constexpr double kLeastGain = 1.1;
@@ -98,8 +95,8 @@ static void addTraining(const ModelReport &report, const DeviceProfile &device,
   row.scale = training.scale;
   bool isHalf = row.precision == "fp16", isBrain = row.precision == "bf16";
   row.updates = training.updates.size();
-  row.lostUpdates = llvm::count_if(
-      training.updates, [&](const UpdateReport &update) {
+  row.lostUpdates =
+      llvm::count_if(training.updates, [&](const UpdateReport &update) {
         return (isHalf && update.lostF16 > 0.5) ||
                (isBrain && update.lostBF16 > 0.5);
       });
@@ -108,6 +105,10 @@ static void addTraining(const ModelReport &report, const DeviceProfile &device,
   const MemoryReport &memory = *training.memory;
   const SchemeReport &scheme = memory.schemes[memory.chosen.value_or(0)];
   row.bytes = scheme.total() + memory.constants + memory.activations;
+  if (memory.fit) {
+    row.bytes = memory.fit->needed;
+    row.changes = llvm::join(memory.fit->changes, " and ");
+  }
   row.seconds += getOptimizerBytes(scheme) / device.bandwidth;
 }
 
@@ -123,6 +124,8 @@ static bool measure(const Options &options, const Candidate &candidate,
   mine.precision = row.precision;
   mine.memory = mine.train.has_value();
   mine.triesKeepList = true;
+  if (mine.train)
+    mine.train->rankMemory = advice.device.memory;
   auto checked = [&](const ImportResult &imported, const RangeAnalysis &) {
     row.work =
         measureWorkload(*imported.module, advice.device, candidate.products);

@@ -11,7 +11,7 @@
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Report/Fold.h"
-#include "mpopt/Train/Memory.h"
+#include "mpopt/Train/MemoryFit.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -61,6 +61,9 @@ private:
   void addSchemes();
   double findBatch();
   void addActivations(ArrayRef<OpReads> reads, double batch);
+  void addFit(const SavedTensors &saved, double batch);
+  std::optional<Checkpoints> checkpoint(const SavedTensors &saved,
+                                        double batch);
   void listSaved(const SavedTensors &saved, double batch);
 
   func::FuncOp function;
@@ -156,6 +159,39 @@ void MemoryDescription::listSaved(const SavedTensors &saved, double batch) {
   });
 }
 
+std::optional<Checkpoints>
+MemoryDescription::checkpoint(const SavedTensors &saved, double batch) {
+  auto parameterName = [&](Value value) {
+    StringRef name = value.getDefiningOp<mp::ConstantOp>() ? getValueName(value)
+                                                           : StringRef();
+    return learned.contains(name) ? name : StringRef();
+  };
+  return findCheckpoints(block, saved, batch, parameterName);
+}
+
+/// Bytes at no sample and at one, of a function that is linear in the samples.
+static ActivationBytes makeLinear(llvm::function_ref<double(double)> bytes,
+                                  double batchOfSample) {
+  double fixed = bytes(0);
+  return {fixed, bytes(batchOfSample) - fixed};
+}
+
+void MemoryDescription::addFit(const SavedTensors &saved, double batch) {
+  if (!config.rankMemory)
+    return;
+  double batchOfSample = report.samples ? batch / double(report.samples) : 1;
+  StepMemory step{shapes, config, report.constants};
+  step.samples = std::max<int64_t>(report.samples, 1);
+  step.saved =
+      makeLinear([&](double b) { return saved.bytes(b); }, batchOfSample);
+  if (checkpoint(saved, batch))
+    step.checkpointed = makeLinear(
+        [&](double b) { return checkpoint(saved, b)->peak; }, batchOfSample);
+  MemoryFit fit = fitMemory(step, *config.rankMemory);
+  report.fit = {fit.budget,  fit.needed, std::move(fit.changes),
+                fit.changed, fit.most,   fit.mostCheckpointed};
+}
+
 void MemoryDescription::addActivations(ArrayRef<OpReads> reads, double batch) {
   SavedTensors saved = findSavedTensors(block, reads);
   report.activations = saved.bytes(batch);
@@ -164,13 +200,8 @@ void MemoryDescription::addActivations(ArrayRef<OpReads> reads, double batch) {
     if (!tensor.followsInput && tensor.value.getDefiningOp<mp::CastOp>())
       report.weightCasts += double(tensor.bytes.value_or(0));
   listSaved(saved, batch);
-  auto parameterName = [&](Value value) {
-    StringRef name = value.getDefiningOp<mp::ConstantOp>() ? getValueName(value)
-                                                           : StringRef();
-    return learned.contains(name) ? name : StringRef();
-  };
-  std::optional<Checkpoints> checkpoints =
-      findCheckpoints(block, saved, batch, parameterName);
+  addFit(saved, batch);
+  std::optional<Checkpoints> checkpoints = checkpoint(saved, batch);
   if (!checkpoints)
     return;
   report.checkpointed = {

@@ -40,7 +40,8 @@ private:
 };
 } // namespace
 
-/// True for the cast that stands for a tensor's dtype in a file: no kernel runs.
+/// True for the cast that stands for a tensor's dtype in a file: no kernel
+/// runs.
 static bool isStorage(Operation *op) {
   auto cast = dyn_cast<mp::CastOp>(op);
   return cast && cast.getOrigin() == mp::CastOrigin::Storage;
@@ -73,9 +74,9 @@ double Measurement::getBytes(Value value, double width) {
     count *= double(std::max<int64_t>(dim, 1));
   }
   work.open += isOpen;
-  return count *
-         (width > 0 ? width
-                    : std::max(element.getIntOrFloatBitWidth(), 8u) / 8.0);
+  return count * (width > 0
+                      ? width
+                      : std::max(element.getIntOrFloatBitWidth(), 8u) / 8.0);
 }
 
 double Measurement::getTraffic(Operation *op, double operandWidth) {
@@ -83,9 +84,8 @@ double Measurement::getTraffic(Operation *op, double operandWidth) {
   SmallPtrSet<Value, 4> read;
   for (Value operand : op->getOperands())
     if (read.insert(operand).second)
-      bytes += getBytes(operand, isa<FloatType>(getElementType(operand))
-                                     ? operandWidth
-                                     : 0);
+      bytes += getBytes(
+          operand, isa<FloatType>(getElementType(operand)) ? operandWidth : 0);
   for (Value result : op->getResults())
     bytes += getBytes(result);
   return bytes;
@@ -141,8 +141,8 @@ void Measurement::addOp(Operation *op) {
   if (isProduct)
     rate = device.rate(format).value_or(rate);
   double compute = operations / rate;
-  double memory = getTraffic(op, isProduct ? getWidth(forced) : 0) /
-                  device.bandwidth;
+  double memory =
+      getTraffic(op, isProduct ? getWidth(forced) : 0) / device.bandwidth;
   double longest = std::max({compute, memory, device.launch});
   work.seconds += longest;
   (longest == compute  ? work.compute
@@ -150,8 +150,8 @@ void Measurement::addOp(Operation *op) {
                        : work.launches) += longest;
 }
 
-/// The most bytes of inputs and results that a later op of the block still reads. A view
-/// has no bytes of its own, but keeps what it shows.
+/// The most bytes of inputs and results that a later op of the block still
+/// reads. A view has no bytes of its own, but keeps what it shows.
 void Measurement::findPeak(mlir::Block &block) {
   DenseMap<Value, Value> shown;
   auto find = [&](Value value) {

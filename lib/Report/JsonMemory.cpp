@@ -35,6 +35,25 @@ static void writeScheme(OStream &json, const SchemeReport &scheme) {
   json.attribute("sent", bytes(scheme.sent));
 }
 
+static void writeFit(OStream &json, const MemoryReport::Fit &fit) {
+  auto samples = [](std::optional<int64_t> count) {
+    return count ? llvm::json::Value(*count) : nullptr;
+  };
+  json.attributeObject("fit", [&] {
+    json.attribute("budget", bytes(fit.budget));
+    json.attribute("needed", bytes(fit.needed));
+    json.attribute("fits", fit.fits());
+    json.attributeArray("changes", [&] {
+      for (const std::string &change : fit.changes)
+        json.value(change);
+    });
+    json.attribute("changed",
+                   fit.changes.empty() ? nullptr : bytes(fit.changed));
+    json.attribute("most_samples", samples(fit.most));
+    json.attribute("most_samples_checkpointed", samples(fit.mostCheckpointed));
+  });
+}
+
 void mpopt::writeMemory(OStream &json, const MemoryReport &memory) {
   json.attributeObject("memory", [&] {
     json.attribute("ranks", memory.ranks);
@@ -53,6 +72,8 @@ void mpopt::writeMemory(OStream &json, const MemoryReport &memory) {
         json.attributeObject(keyOf(scheme.name),
                              [&] { writeScheme(json, scheme); });
     });
+    if (memory.fit)
+      writeFit(json, *memory.fit);
     json.attribute("constants", bytes(memory.constants));
     json.attributeObject("activations", [&] {
       json.attribute("saved", bytes(memory.activations));

@@ -8,6 +8,7 @@
 
 #include "TextReport.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
 using namespace mpopt;
@@ -143,6 +144,28 @@ static std::string describeSaved(const SavedReport &saved) {
                          : text;
 }
 
+/// Whether it fits, what makes it fit, and how long passes may be.
+static std::string describeFit(const MemoryReport &memory) {
+  const MemoryReport::Fit &fit = *memory.fit;
+  std::string text = fit.fits() ? "fits: " : "does not fit: ";
+  text += describeBytes(fit.needed) + " of " + describeBytes(fit.budget);
+  if (!fit.changes.empty())
+    text += "; it does with " + llvm::join(fit.changes, " and ") + ": " +
+            describeBytes(fit.changed);
+  else if (!fit.fits())
+    text += ", and neither shorter passes, checkpointing, 8-bit state nor more "
+            "ranks make it fit";
+  if (fit.most == 0 && fit.mostCheckpointed.value_or(0) == 0)
+    text += "; as configured one sample is too many";
+  else if (fit.most)
+    text += "; a pass has room for " + plural(*fit.most, "sample");
+  if (fit.most && fit.mostCheckpointed.value_or(0) > 0)
+    text += ", checkpointed for " + std::to_string(*fit.mostCheckpointed);
+  if (memory.unknown || !memory.schemes.front().state)
+    text += "; what is not known comes on top";
+  return text;
+}
+
 void TextReport::writeMemory(const MemoryReport &memory) {
   style.bold("memory");
   os << ": ";
@@ -172,6 +195,10 @@ void TextReport::writeMemory(const MemoryReport &memory) {
     os << "  ";
     style.dim("*: as configured");
     os << '\n';
+  }
+  if (memory.fit) {
+    os << "  ";
+    style.wrap(describeFit(memory), 4, 2);
   }
   if (memory.unknown) {
     os << "  ";

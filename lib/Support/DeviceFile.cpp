@@ -36,8 +36,9 @@ std::optional<double> DeviceProfile::rate(StringRef format) const {
 }
 
 /// The message of a fault; empty if there is none.
-static std::string readNumbers(const llvm::json::Object &object, StringRef key,
-                               llvm::function_ref<void(StringRef, double)> add) {
+static std::string
+readNumbers(const llvm::json::Object &object, StringRef key,
+            llvm::function_ref<void(StringRef, double)> add) {
   const llvm::json::Object *entries = object.getObject(key);
   if (!entries)
     return ("\"" + key + "\" is missing or no object").str();

@@ -118,7 +118,7 @@ def config_file(config, folder: pathlib.Path) -> str:
 
 
 def options(folder: pathlib.Path, *, loss, optimizer, scaler, clip, batch_size, reduce, loss_value,
-            config, memory: bool) -> list[str]:
+            config, memory: bool | str | float) -> list[str]:
     """The command line's. Values are those of `check_training`."""
     words = ["--train"]
     forms = {"optimizer": (optimizer, optimizer_text), "scaler": (scaler, scaler_text),
@@ -132,7 +132,9 @@ def options(folder: pathlib.Path, *, loss, optimizer, scaler, clip, batch_size, 
             words += [f"--{option}", form(value)]
     for term in [loss] if isinstance(loss, str) else loss or ():
         words += ["--loss", _command.text("loss", term)]
-    return [*words, "--memory"] if memory else words
+    if memory is True:
+        return [*words, "--memory"]
+    return [*words, f"--memory={memory}"] if memory else words
 
 
 def precision_of(precision, config):

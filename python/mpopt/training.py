@@ -9,7 +9,7 @@ from mpopt.report import TrainingReport
 
 def check_training(model, batch=None, *, loss=None, optimizer=None, scaler=None, precision="auto",
                    clip: float | None = None, batch_size=None, reduce=None,
-                   loss_value: float | None = None, config=None, memory: bool = False,
+                   loss_value: float | None = None, config=None, memory: bool | str | float = False,
                    inputs: Mapping | None = None, fail_on: str | None = None,
                    assume: tuple[float, float] | None = None,
                    dims: Mapping[str, int] | None = None, input_shapes: Mapping | None = None,
@@ -37,7 +37,8 @@ def check_training(model, batch=None, *, loss=None, optimizer=None, scaler=None,
     loss_value     the loss now, as a log shows it
     config         how it is trained: a file, a mapping as in one (docs/train-config.md), or
                    `TrainingArguments`; the other arguments override it
-    memory         True: the report has what a rank holds and sends
+    memory         True: the report has what a rank holds and sends; a size (`"24GiB"`, or
+                   bytes): also what makes it fit into that
     dump_gradients a file to write with what is expected of every gradient
 
     The other arguments are those of `check`. Raises `mpopt.Error` as `check` does."""

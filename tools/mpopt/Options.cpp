@@ -16,12 +16,15 @@
 #include "mpopt/Policy/Policy.h"
 #include "mpopt/Report/OutputFormat.h"
 #include "mpopt/Support/TargetFile.h"
+#include "mpopt/Train/MemoryFit.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OperationSupport.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/StringSaver.h"
 
 #include <set>
 
@@ -223,9 +226,9 @@ Error Validator::checkReporting() {
 
 Error Validator::checkTraining() {
   static constexpr OptionId kDetails[] = {
-      OPT_loss,   OPT_loss_value,    OPT_train_config, OPT_optimizer,
-      OPT_scaler, OPT_batch,         OPT_reduce,       OPT_clip,
-      OPT_memory, OPT_dump_gradients};
+      OPT_loss,   OPT_loss_value,  OPT_train_config,  OPT_optimizer,
+      OPT_scaler, OPT_batch,       OPT_reduce,        OPT_clip,
+      OPT_memory, OPT_memory_size, OPT_dump_gradients};
   if (!has(OPT_train)) {
     for (OptionId option : kDetails)
       if (has(option))
@@ -250,7 +253,13 @@ Error Validator::checkTraining() {
   addDeclaredValues(*config, options.inputs);
   options.train = std::move(*config);
   options.gradientsFile = text(OPT_dump_gradients);
-  options.memory = has(OPT_memory);
+  options.memory = has(OPT_memory) || has(OPT_memory_size);
+  if (has(OPT_memory_size)) {
+    options.train->rankMemory = parseBytes(text(OPT_memory_size));
+    if (!options.train->rankMemory)
+      return fail("--memory: '" + text(OPT_memory_size) +
+                  "' is no size: 24GiB, 80GB");
+  }
   return Error::success();
 }
 
@@ -390,11 +399,27 @@ static Expected<Options> addSettings(const llvm::opt::InputArgList &args,
   return options;
 }
 
+/// `--memory 24GiB` as one word: the option is one with or without a size.
+static void joinSizes(std::vector<const char *> &words,
+                      llvm::StringSaver &saver) {
+  for (size_t index = 0; index + 1 < words.size(); ++index) {
+    StringRef word = words[index], next = words[index + 1];
+    if (!llvm::is_contained({"--memory", "-memory"}, word) ||
+        !parseBytes(next) || llvm::sys::fs::exists(next))
+      continue;
+    words[index] = saver.save(word + "=" + next).data();
+    words.erase(words.begin() + index + 1);
+  }
+}
+
 Expected<Options> mpopt::parseOptions(int argc, char **argv) {
   Expected<std::vector<const char *>> words =
       spellAction(llvm::ArrayRef(argv, argc).drop_front());
   if (!words)
     return words.takeError();
+  llvm::BumpPtrAllocator allocator;
+  llvm::StringSaver saver(allocator);
+  joinSizes(*words, saver);
   Expected<llvm::opt::InputArgList> args = parseArguments(*words);
   if (!args)
     return args.takeError();

@@ -229,7 +229,11 @@ defm clip : Valued<"clip">, Group<trained>, InTraining, MetaVarName<"NORM">,
   HelpText<"the greatest norm of the gradient">;
 def memory : Switch<"memory">, Group<trained>, InDumping,
   HelpText<"what a rank holds and sends: bytes of parameters, gradients, "
-           "optimizer state and activations, by how they are sharded">;
+           "optimizer state and activations, by how they are sharded; "
+           "--memory=24GiB: what makes it fit into that">;
+def memory_size : Joined<["--", "-"], "memory=">, Group<trained>, InDumping,
+  Flags<[HelpHidden]>, MetaVarName<"SIZE">,
+  HelpText<"the memory of a rank, into which the step is to fit">;
 defm dump_gradients : Valued<"dump-gradients">, Group<trained>, InDumping,
   MetaVarName<"FILE">,
   HelpText<"what is expected of every gradient, as JSON">;

@@ -64,6 +64,18 @@ struct MemoryReport {
   std::optional<Checkpointed> checkpointed;
   /// The configuration asks for checkpointing.
   bool checkpoints = false;
+  /// Only with a size: what a rank has and needs, and the fewest changes after
+  /// which it fits (Train/MemoryFit.h).
+  struct Fit {
+    double budget = 0, needed = 0;
+    std::vector<std::string> changes;
+    double changed = 0;
+    /// The most samples of a pass, as configured and with checkpointing.
+    std::optional<int64_t> most, mostCheckpointed;
+
+    bool fits() const { return needed <= budget; }
+  };
+  std::optional<Fit> fit;
   /// The largest first.
   std::vector<SavedReport> saved;
 };

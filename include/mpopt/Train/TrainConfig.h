@@ -153,6 +153,8 @@ struct TrainConfig {
   /// False if targets are independent of the inputs.
   std::optional<bool> targetsRelated;
   std::optional<int64_t> stepsDone;
+  /// Bytes of a rank, into which the step is to fit.
+  std::optional<double> rankMemory;
   std::vector<std::string> outputs, parameters;
 
   TrainOptimizer optimizer;

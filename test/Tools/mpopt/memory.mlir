@@ -3,6 +3,23 @@
 // RUN: mpopt --check %s --train --memory --loss mse:y,t --optimizer adamw,master=yes --batch 16,world=4 --precision bf16 --fail-on never --format json | FileCheck %s --check-prefix=JSON
 // RUN: not mpopt --check %s --memory 2>&1 | FileCheck %s --check-prefix=ALONE
 // RUN: not mpopt --emit-mlir %s --memory 2>&1 | FileCheck %s --check-prefix=EMIT
+// RUN: mpopt --check %s --train --memory 64KiB --loss mse:y,t --optimizer adamw --batch 8 --precision as-is --fail-on never 2>&1 | FileCheck %s --check-prefix=FIT
+// RUN: mpopt --check %s --train --memory=1GiB --loss mse:y,t --optimizer adamw --batch 8 --precision as-is --fail-on never --format json | FileCheck %s --check-prefix=ROOM
+// RUN: not mpopt --check %s --train --memory=much 2>&1 | FileCheck %s --check-prefix=SIZE
+
+// FIT: does not fit: 136 KiB of 64.0 KiB; it does with ZeRO 2 over 8 ranks: 52.1 KiB; as configured
+// FIT-NEXT: one sample is too many
+
+// ROOM: "fit": {
+// ROOM-NEXT: "budget": 1073741824,
+// ROOM-NEXT: "needed": 139392,
+// ROOM-NEXT: "fits": true,
+// ROOM-NEXT: "changes": [],
+// ROOM-NEXT: "changed": null,
+// ROOM-NEXT: "most_samples": {{[0-9]+}},
+// ROOM-NEXT: "most_samples_checkpointed": {{[0-9]+}}
+
+// SIZE: mpopt: error: --memory: 'much' is no size: 24GiB, 80GB
 
 // Each block has 2 x 32 x 64 weights. Saved are the operands of products with a
 // weight, [8, 32] and [8, 64], and what the loss reads, [8, 32] twice; a

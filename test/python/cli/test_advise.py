@@ -93,3 +93,13 @@ def test_status(tmp_path):
     assert run_mpopt("--advise", file, "--device", device).returncode == 1
     with pytest.raises(mpopt.Error, match="device"):
         mpopt.advise(str(file), device="h900")
+
+
+def test_a_step_that_does_not_fit():
+    model = product(512, 512)
+    report = mpopt.check_training(model, loss="mse:y,t", optimizer="adamw", memory="3MiB")
+    # Weights, gradients and two moments are 4 MiB.
+    fit = report.memory["fit"]
+    assert not fit["fits"] and fit["needed"] > 4 * 2**20 and fit["changes"]
+    assert fit["changed"] <= fit["budget"] == 3 * 2**20
+    assert mpopt.check_training(model, loss="mse:y,t", optimizer="adamw", memory=2**30).memory["fit"]["fits"]
