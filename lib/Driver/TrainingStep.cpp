@@ -252,6 +252,8 @@ static Type toType(std::optional<TrainType> type, MLIRContext *context) {
     return builder.getBF16Type();
   case TrainType::F8:
     return Float8E4M3FNType::get(context);
+  case TrainType::F8E5M2:
+    return Float8E5M2Type::get(context);
   case TrainType::Int8:
     return builder.getIntegerType(8);
   case TrainType::Int4:

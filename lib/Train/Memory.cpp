@@ -58,6 +58,7 @@ double mpopt::getBytes(TrainType type) {
   case TrainType::BF16:
     return 2;
   case TrainType::F8:
+  case TrainType::F8E5M2:
   case TrainType::Int8:
     return 1;
   case TrainType::Int4:

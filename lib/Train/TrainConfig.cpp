@@ -46,6 +46,8 @@ StringRef mpopt::toString(TrainType type) {
     return "bf16";
   case TrainType::F8:
     return "f8";
+  case TrainType::F8E5M2:
+    return "e5m2";
   case TrainType::Int8:
     return "int8";
   case TrainType::Int4:
@@ -61,7 +63,9 @@ std::optional<TrainType> mpopt::parseTrainType(StringRef text) {
       .Cases({"f32", "fp32", "float32", "float", "32"}, TrainType::F32)
       .Cases({"f16", "fp16", "float16", "half", "16"}, TrainType::F16)
       .Cases({"bf16", "bfloat16"}, TrainType::BF16)
-      .Cases({"f8", "fp8", "float8"}, TrainType::F8)
+      .Cases({"f8", "fp8", "float8", "e4m3", "fp8_e4m3", "float8_e4m3fn"},
+             TrainType::F8)
+      .Cases({"e5m2", "fp8_e5m2", "float8_e5m2"}, TrainType::F8E5M2)
       .Cases({"int8", "i8", "uint8"}, TrainType::Int8)
       .Cases({"int4", "i4"}, TrainType::Int4)
       .Default(std::nullopt);

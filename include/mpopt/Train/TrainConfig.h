@@ -36,7 +36,7 @@ enum class TrainFormat {
 llvm::StringRef toString(TrainFormat format);
 
 /// The storage of a tensor of the training step.
-enum class TrainType { F64, F32, F16, BF16, F8, Int8, Int4 };
+enum class TrainType { F64, F32, F16, BF16, F8, F8E5M2, Int8, Int4 };
 
 /// "f32", "bf16", ...
 llvm::StringRef toString(TrainType type);

@@ -148,7 +148,7 @@ def Reduction : TrainingRule<"MP410", "reduction"> {
     Threshold<"reduction-error", "0.1",
       "share of a sum of gradients that the roundings of its additions may "
       "reach">];
-  let summary = "gradients are added in 16 bits over workers or passes";
+  let summary = "gradients are added in 16 or 8 bits over workers or passes";
   let what = [{
     The sum over workers and accumulated passes overflows in FP16 before it is
     divided, at the loss scale in use; dividing before the sum makes a tenth of
@@ -158,7 +158,8 @@ def Reduction : TrainingRule<"MP410", "reduction"> {
     parameters.
   }];
   let why = [{
-    N workers that add before they divide reach N times the scaled gradient, and
+    A hook that casts gradients for the sum (DDP's `fp16_compress_hook`, FP8) makes 0 of
+    what its dtype flushes: in E4M3 all below 2^-10 of the scale. N workers that add before they divide reach N times the scaled gradient, and
     65520 is Inf in FP16: the top of the window of loss scales comes down by
     log2(N) bits. Dividing by N first raises its bottom by as many. In a BF16
     buffer the 256th of equal terms is below half an ulp of the sum.

@@ -21,9 +21,17 @@ struct Reduction : mpopt::impl::ReductionBase<Reduction> {
 
 private:
   void judgeOverflow(const LossScaling &scaling);
+  void judgeCast(const LossScaling &scaling);
   void judgeDivided(const LossScaling &scaling);
   void fixByWideSum(FindingBuilder &finding, TrainingFacts facts) const;
   void addFixes(FindingBuilder &finding, const LossScaling &scaling) const;
+  /// The share of all elements that flush, and the parameter that loses most;
+  /// null where that is below the threshold.
+  struct Loss {
+    double share = 0;
+    const ParameterGradient *worst = nullptr;
+  };
+  Loss findLoss(const LossScaling &scaling, double from, double to);
   std::optional<FindingBuilder> judgeAbsorbed(const LossScaling &scaling,
                                               Type type, int64_t terms,
                                               const Twine &which);
@@ -33,6 +41,8 @@ private:
   double world = 1, passes = 1, factor = 1;
   /// The dtype of the sum over workers; null if it is not narrow.
   Type type;
+  /// Gradients are wider: a hook casts them for the sum.
+  bool casts = false;
 };
 } // namespace
 
@@ -91,8 +101,8 @@ void Reduction::judgeOverflow(const LossScaling &scaling) {
   double scale = std::ldexp(1.0, scaling.inUse());
   double grows = passes * world / factor;
   double sum = worst ? grows * scale * worst->estimate.absMax : 0;
-  // One alone is the gradient's own overflow.
-  if (!worst || !(grows > 1) || sum < format.overflowFrom)
+  // One alone is the gradient's own overflow, but for a cast.
+  if (!worst || !(grows > 1 || casts) || sum < format.overflowFrom)
     return;
   bool dynamic = scaling.scaler().mode == ScalerMode::Dynamic;
   double bits = std::floor(std::log2(sum / format.overflowFrom)) + 1;
@@ -112,46 +122,74 @@ void Reduction::judgeOverflow(const LossScaling &scaling) {
                formatNumber(format.maxFinite) +
                (dynamic ? "; steps are skipped until the scale is " +
                               describeScale(scaling.inUse() - int(bits))
-                        : std::string("; every step is Inf")));
+                        : std::string("; every step is ") +
+                                  (format.hasInf ? "Inf" : "NaN")));
   addFixes(finding, scaling);
 }
 
-void Reduction::judgeDivided(const LossScaling &scaling) {
-  const FloatFormat &format = *getFloatFormat(type);
-  if (!(factor > 1))
-    return;
+Reduction::Loss Reduction::findLoss(const LossScaling &scaling, double from,
+                                    double to) {
   const GradientAnalysis &gradients = scaling.estimate().gradients();
-  double scale = std::ldexp(1.0, scaling.inUse());
+  double edge = getFloatFormat(type)->flushAt /
+                std::ldexp(1.0, scaling.inUse());
   double all = 0, lost = 0, most = 0;
-  const ParameterGradient *worst = nullptr;
+  Loss loss;
   for (const ParameterGradient &parameter : scaling.estimate().parameters()) {
     const GradientEstimate &its = parameter.estimate;
     if (!its.known || !(its.rms > 0))
       continue;
-    double edge = format.flushAt / scale;
     auto below = gradients.sharesBelow(parameter.gradient);
-    double share = below(edge * factor) - below(edge);
+    double share = below(edge * to) - (from > 0 ? below(edge * from) : 0);
     double count = parameter.count * (1 - its.zero);
     all += count;
     lost += count * share;
     if (count * share > most) {
       most = count * share;
-      worst = &parameter;
+      loss.worst = &parameter;
     }
   }
-  if (!worst || lost < threshold("reduction-underflow") * all)
+  loss.share = all > 0 ? lost / all : 0;
+  if (loss.share < threshold("reduction-underflow"))
+    loss.worst = nullptr;
+  return loss;
+}
+
+void Reduction::judgeCast(const LossScaling &scaling) {
+  Loss loss = findLoss(scaling, 0, 1);
+  if (!loss.worst)
     return;
   FindingBuilder finding =
-      report(worst->computed.getDefiningOp(), worst->computed);
+      report(loss.worst->computed.getDefiningOp(), loss.worst->computed);
   finding.likely()
       .severity(Severity::Warning)
-      .tensor(worst->gradient)
+      .tensor(loss.worst->gradient)
+      .dtype(type)
+      .message("gradients are cast to " + getDtypeName(type) +
+               " for the sum over " + formatNumber(world) +
+               " workers: at the loss scale " + describeScale(scaling.inUse()) +
+               " " + describeShare(loss.share) +
+               " of all elements become 0, and no later step brings them back "
+               "unless the hook keeps what it has lost");
+  fixByWideSum(finding, scaling.facts());
+}
+
+void Reduction::judgeDivided(const LossScaling &scaling) {
+  if (!(factor > 1))
+    return;
+  Loss loss = findLoss(scaling, 1, factor);
+  if (!loss.worst)
+    return;
+  FindingBuilder finding =
+      report(loss.worst->computed.getDefiningOp(), loss.worst->computed);
+  finding.likely()
+      .severity(Severity::Warning)
+      .tensor(loss.worst->gradient)
       .dtype(type)
       .message("gradients are divided by " + formatNumber(factor) + " in " +
                getDtypeName(type) + " before the sum over " +
                formatNumber(world) + " workers: at the loss scale " +
                describeScale(scaling.inUse()) + " another " +
-               describeShare(lost / all) +
+               describeShare(loss.share) +
                " of all elements become 0; a factor of about " +
                formatNumber(chooseFactor(int64_t(world))) +
                " leaves room at both ends");
@@ -202,12 +240,16 @@ void Reduction::check(ModuleOp module) {
     type = facts.sharding.parameters;
   if (!type)
     type = own;
-  if (type && is16Bit(type) && workers * micro > 1) {
+  bool isNarrow = type && isLowPrecision(type);
+  casts = isNarrow && workers > 1 && type != own;
+  if (isNarrow && workers * micro > 1) {
     judgeOverflow(scaling);
+    if (casts)
+      judgeCast(scaling);
     if (workers > 1)
       judgeDivided(scaling);
   }
-  if (type && is16Bit(type) && workers > 1)
+  if (isNarrow && workers > 1)
     if (std::optional<FindingBuilder> finding =
             judgeAbsorbed(scaling, type, workers,
                           "gradients of " + Twine(workers) + " workers"))
