@@ -54,9 +54,8 @@ private:
 } // namespace
 
 double Fitting::total(const Setup &setup) const {
-  const ActivationBytes &saved = setup.checkpoints && step.checkpointed
-                                     ? *step.checkpointed
-                                     : step.saved;
+  const ActivationBytes &saved =
+      setup.checkpoints && step.checkpointed ? *step.checkpointed : step.saved;
   return computeMemory(setup.scheme, step.parameters, setup.config).total() +
          step.constants + saved.of(setup.samples);
 }
@@ -121,10 +120,10 @@ std::vector<std::string> Fitting::describe(unsigned changes,
                                            const Setup &setup) const {
   std::vector<std::string> words;
   if (changes & Passes)
-    words.push_back("passes of " + std::to_string(setup.samples) +
-                    (setup.samples == 1 ? " sample" : " samples") +
-                    " (accumulate=" +
-                    std::to_string(*setup.config.batch.accumulate) + ")");
+    words.push_back(
+        "passes of " + std::to_string(setup.samples) +
+        (setup.samples == 1 ? " sample" : " samples") +
+        " (accumulate=" + std::to_string(*setup.config.batch.accumulate) + ")");
   if (changes & Checkpoints)
     words.push_back("activation checkpointing");
   if (changes & State)

@@ -290,4 +290,32 @@ def RolloutInAnotherFormat : SettingRule<"MP772", "rollout-in-another-format"> {
   }];
 }
 
+def CompressedGradients : SettingRule<"MP773", "compressed-gradients"> {
+  let severity = "warning";
+  let summary = "a hook compresses gradients for the sum over workers and keeps none of the error";
+  let what = [{
+    `register_comm_hook` with `fp16_compress_hook` where no GradScaler is made, or with
+    `bf16_compress_hook` (a note); `PowerSGDState` with `use_error_feedback=False`; a note
+    where `fp16_compress_wrapper` or `bf16_compress_wrapper` is around a hook that feeds its
+    own error back: the cast comes after it. PowerSGD by itself, and DeepSpeed's 1-bit Adam,
+    0/1 Adam and 1-bit LAMB, feed their error back and are silent.
+  }];
+  let why = [{
+    The hook casts each bucket: below 2^-25 FP16 has 0, and the same elements are lost in
+    each step, since nothing adds what was lost to the next one. With a GradScaler gradients
+    are 65536 times larger there. BF16 rounds to 2^-9 of each element, which is noise of the
+    size of 0.2 %. A compression without feedback converges to another point (Karimireddy
+    et al., 2019, "Error Feedback Fixes SignSGD").
+  }];
+  let example = [{
+    ```python
+    model.register_comm_hook(None, default_hooks.fp16_compress_hook)
+    ```
+  }];
+  let instead = [{
+    `bf16_compress_hook`, a GradScaler, or no hook; `PowerSGDState(process_group=None,
+    use_error_feedback=True)`.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_SOURCESETTINGS_TD

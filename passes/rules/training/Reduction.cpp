@@ -123,15 +123,15 @@ void Reduction::judgeOverflow(const LossScaling &scaling) {
                (dynamic ? "; steps are skipped until the scale is " +
                               describeScale(scaling.inUse() - int(bits))
                         : std::string("; every step is ") +
-                                  (format.hasInf ? "Inf" : "NaN")));
+                              (format.hasInf ? "Inf" : "NaN")));
   addFixes(finding, scaling);
 }
 
 Reduction::Loss Reduction::findLoss(const LossScaling &scaling, double from,
                                     double to) {
   const GradientAnalysis &gradients = scaling.estimate().gradients();
-  double edge = getFloatFormat(type)->flushAt /
-                std::ldexp(1.0, scaling.inUse());
+  double edge =
+      getFloatFormat(type)->flushAt / std::ldexp(1.0, scaling.inUse());
   double all = 0, lost = 0, most = 0;
   Loss loss;
   for (const ParameterGradient &parameter : scaling.estimate().parameters()) {
