@@ -166,19 +166,20 @@ static std::string describeFit(const MemoryReport &memory) {
   return text;
 }
 
+static void writeCell(llvm::raw_ostream &os, StringRef text) {
+  os.indent(text.size() < kCellWidth ? kCellWidth - text.size() : 1) << text;
+}
+
 void TextReport::writeMemory(const MemoryReport &memory) {
   style.bold("memory");
   os << ": ";
   style.wrap(describeStep(memory), 4, 8);
-  auto cell = [&](StringRef text) {
-    os.indent(text.size() < kCellWidth ? kCellWidth - text.size() : 1) << text;
-  };
   // One rank has nothing to share.
   size_t columns = memory.ranks == 1 ? 1 : memory.schemes.size();
   if (columns > 1) {
     os.indent(2 + kPartWidth);
     for (auto [index, scheme] : llvm::enumerate(memory.schemes))
-      cell(memory.chosen == index ? "*" + scheme.name : scheme.name);
+      writeCell(os, memory.chosen == index ? "*" + scheme.name : scheme.name);
     os << '\n';
   }
   for (const Line &line : makeLines(memory)) {
@@ -188,7 +189,7 @@ void TextReport::writeMemory(const MemoryReport &memory) {
     os.indent(kPartWidth - line.part.size());
     for (const std::optional<double> &bytes :
          llvm::ArrayRef(line.bytes).take_front(columns))
-      cell(describeCell(bytes, line.atLeast));
+      writeCell(os, describeCell(bytes, line.atLeast));
     os << '\n';
   }
   if (columns > 1 && memory.chosen) {
@@ -214,13 +215,15 @@ void TextReport::writeMemory(const MemoryReport &memory) {
                    " of the activations",
                4, 2);
   }
-  if (memory.saved.empty())
-    return;
+  if (!memory.saved.empty())
+    writeSaved(memory.saved);
+}
+
+void TextReport::writeSaved(llvm::ArrayRef<SavedReport> tensors) {
   os << "  largest activations\n";
-  for (const SavedReport &saved :
-       llvm::ArrayRef(memory.saved).take_front(kMaxSaved)) {
+  for (const SavedReport &saved : tensors.take_front(kMaxSaved)) {
     os << "  ";
-    cell(describeBytes(saved.bytes));
+    writeCell(os, describeBytes(saved.bytes));
     os << "  " << saved.dtype;
     os.indent(saved.dtype.size() < 5 ? 5 - saved.dtype.size() : 1);
     style.plain(describeSaved(saved));

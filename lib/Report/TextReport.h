@@ -48,6 +48,7 @@ private:
 
   // TextMemory.cpp
   void writeMemory(const MemoryReport &memory);
+  void writeSaved(llvm::ArrayRef<SavedReport> tensors);
 
   // TextSummary.cpp
   void writeSafeInputs(const ModelReport &report);
