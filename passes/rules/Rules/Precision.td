@@ -51,14 +51,16 @@ def Absorption : PrecisionRule<"MP302", "absorption"> {
     "other";
   let thresholds = [
     Threshold<"absorbed-share", "0.125",
-      "rounding of a reduction's result, as a share of what a quarter of its "
-      "terms add, from which it is reported">];
+      "rounding of a sum, as a share of what the smaller addend, or a quarter "
+      "of a reduction's terms, adds to it, from which it is reported">];
   let summary = "an addend is too small to change the sum";
   let what = [{
     The largest expected magnitude of one addend is below half an ulp of a
     typical value of the other: a ratio of 2^11 in FP16, 2^8 in BF16. A warning
     in a loop and where the large addend is subtracted again, else a note: one
-    sum is as good as its rounding. Also a note: a sum or mean over an axis
+    sum is as good as its rounding. Also a note: a sum whose rounding is an eighth
+    or more of what its smaller addend adds (a ratio of about 650 in FP16, 80 in
+    BF16): of that at most three bits are left; and a sum or mean over an axis
     whose result is rounded by an eighth or more of what a quarter of the terms
     add to it, which then keep three bits or fewer. Masks are not reported, nor
     are epsilons: constants that guard a division, root or logarithm.

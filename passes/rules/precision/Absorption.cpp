@@ -39,6 +39,8 @@ struct Absorption : RangeRule<Absorption, mpopt::impl::AbsorptionBase> {
 
 private:
   void judgeSum(Operation *op, const RangeAnalysis &ranges);
+  bool judgeRounded(OpOperand &addend, Value other,
+                    const RangeAnalysis &ranges);
   void judgeReduction(Operation *op, const RangeAnalysis &ranges);
 };
 } // namespace
@@ -99,13 +101,16 @@ void Absorption::judgeSum(Operation *op, const RangeAnalysis &ranges) {
       continue;
     double most = likelyMagnitude(lost).value_or(0);
     double typical = getTypical(large);
-    // Below half an ulp of a typical value, whose ulp is 2^(1 - digits) of it.
-    if (most == 0 || most >= typical * format.unitRoundoff() ||
-        typical >= format.overflowFrom)
-      continue;
-    if (reachesSoftmax(op->getOpOperand(0)) ||
+    if (most == 0 || typical >= format.overflowFrom ||
+        reachesSoftmax(op->getOpOperand(0)) ||
         isEpsilon(op->getOpOperand(small)))
       continue;
+    // Below half an ulp of a typical value, whose ulp is 2^(1 - digits) of it.
+    if (most >= typical * format.unitRoundoff()) {
+      if (judgeRounded(op->getOpOperand(small), other, ranges))
+        return;
+      continue;
+    }
     FindingBuilder finding = report(op, op->getResult(0));
     // The sum is as good as its rounding; what is lost is missed where it is
     // summed over and over, or where the large addend is taken off again.
@@ -121,6 +126,49 @@ void Absorption::judgeSum(Operation *op, const RangeAnalysis &ranges) {
     fixByKeeping(finding, getElementType(op->getResult(0)), "the sum");
     finding.fix("change-op", "take log1p of the addend", planLog1p(op));
   }
+}
+
+/// True where a statistic or its square is taken off what it is of: a small
+/// mean does not matter.
+static bool isCentering(Operation *op, Value addend) {
+  Operation *maker = addend.getDefiningOp();
+  while (maker && maker->getNumOperands() > 0 &&
+         !hasRole(maker, Role::Reduction) &&
+         llvm::all_equal(maker->getOperands()))
+    maker = maker->getOperand(0).getDefiningOp();
+  return hasRole(op, Role::Subtraction) && maker &&
+         hasRole(maker, Role::Reduction);
+}
+
+/// Reports an addend of which rounding the sum loses a share that matters.
+bool Absorption::judgeRounded(OpOperand &addend, Value other,
+                              const RangeAnalysis &ranges) {
+  Operation *op = addend.getOwner();
+  Value result = op->getResult(0);
+  const FloatFormat &format = *getFloatFormat(getElementType(result));
+  double adds = getTypical(ranges.of(addend.get()));
+  double typical = getTypical(ranges.of(other));
+  // Of subnormal numbers flushing is told elsewhere.
+  if (!ranges.preRounding(result).hasLikely() || !(adds > 0) ||
+      adds >= typical || typical < format.minNormal ||
+      isCentering(op, addend.get()))
+    return false;
+  double rounding = getRounding(op, ranges);
+  if (rounding < threshold("absorbed-share") * adds)
+    return false;
+  FindingBuilder finding = report(op, result);
+  finding.severity(Severity::Note)
+      .likely()
+      .message("an addend of typical magnitude " + formatNumber(adds) +
+               " meets values of " + formatNumber(typical) + ", and " +
+               format.name.str() + " rounds the sum by " +
+               formatNumber(rounding) + ": " +
+               formatNumber(std::round(100 * rounding / adds)) +
+               " % of what it adds")
+      .cause(other, "typical magnitude " + formatNumber(typical))
+      .cause(addend.get(), "typical magnitude " + formatNumber(adds));
+  fixByKeeping(finding, getElementType(result), "the sum");
+  return true;
 }
 
 /// What the smallest quarter of the positions along the reduced axes adds to
