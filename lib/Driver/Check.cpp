@@ -3,6 +3,7 @@
 
 #include "mpopt/Driver/Actions.h"
 
+#include "mpopt/Checkpoint/Checkpoint.h"
 #include "mpopt/Driver/CheckModel.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
@@ -65,7 +66,9 @@ void Run::judge(size_t index, Progress &progress) {
   };
   CheckHooks hooks;
   hooks.imported = imported;
-  std::optional<ModelReport> report = checkModel(mine, path, hooks);
+  std::optional<ModelReport> report = Checkpoint::isNamed(path)
+                                          ? checkCheckpoint(mine, path, weights)
+                                          : checkModel(mine, path, hooks);
   progress.clear();
   if (!report)
     return;

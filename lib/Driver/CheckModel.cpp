@@ -72,8 +72,7 @@ static void describe(const ImportResult &imported, StringRef path,
                               " it holds");
 }
 
-// Leaves what is listed, and the counts of everything.
-static void listFindings(std::vector<Finding> findings, Certainty least,
+void mpopt::listFindings(std::vector<Finding> findings, Certainty least,
                          ModelReport &report) {
   for (Finding &finding : findings) {
     report.certain += finding.certainty == Certainty::Certain;
@@ -231,6 +230,10 @@ std::optional<ModelReport> mpopt::checkModel(const Options &options,
   registerGradientModels(registry);
   registerSpreadModels(registry);
   SequentialContext context(registry);
+  if (!options.against.empty()) {
+    printError(path + ": --against is for checkpoints (.safetensors)");
+    return std::nullopt;
+  }
   ImportResult imported = importModel(path, options.import, context);
   if (!imported.module || !imported.errors.empty()) {
     printImportErrors(path, imported);

@@ -50,7 +50,8 @@ void TextReport::write(const ModelReport &report) {
 
 void TextReport::writeHead(const ModelReport &report) {
   style.bold(report.path);
-  os << ": " << report.format << ", " << plural(report.nodes, "node") << ", "
+  os << ": " << report.format << ", "
+     << plural(report.nodes, report.isOfGraph() ? "node" : "tensor") << ", "
      << withCommas(report.parameters)
      << (report.parameters == 1 ? " parameter" : " parameters")
      << "; judged as " << report.precision;

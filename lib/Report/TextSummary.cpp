@@ -138,8 +138,10 @@ void TextReport::writeSummary(const ModelReport &report) {
     os << "; " << known << " known";
   if (unsigned suppressed = borne[int(Standing::Suppressed)])
     os << "; " << suppressed << " suppressed";
-  os << "; ";
-  writeCoverage(report);
+  if (report.isOfGraph()) {
+    os << "; ";
+    writeCoverage(report);
+  }
   os << llvm::format("; %.2f s\n", report.seconds);
   if (report.tensors)
     os << report.proved << " of " << plural(report.tensors, "float tensor")

@@ -105,6 +105,18 @@ class CodeRule<string ruleId, string ruleName> : QuantizationRule<ruleId, ruleNa
   let ownSeverity = 0;
 }
 
+// A rule about files of weights without a graph (lib/Checkpoint): no pass.
+class CheckpointRule<string ruleId, string ruleName>
+    : RuleRecord<ruleId, ruleName> {
+  string summary = ?;
+  let family = "quantization";
+  let severity = "error";
+  let since = "0.3";
+  let dtypes = ["f32", "f16", "bf16"];
+  let ownSeverity = 1;
+  let fix = "none";
+}
+
 // A rule about gradients, loss scales and updates: it judges a module that holds
 // the backward graph of its loss.
 class TrainingRule<string ruleId, string ruleName> : Rule<ruleId, ruleName> {

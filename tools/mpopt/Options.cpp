@@ -204,6 +204,7 @@ Error Validator::checkRules() {
   if (has(OPT_fail_on))
     options.failOn = parseSeverity(text(OPT_fail_on)); // nothing for `never`
   options.requireVerdict = has(OPT_require_verdict);
+  options.against = texts(OPT_against);
   return Error::success();
 }
 
@@ -313,7 +314,6 @@ Error Validator::checkConfirming() {
   if (options.action == Action::Diff) {
     options.ledger = text(OPT_ledger);
     options.againstLedger = text(OPT_against_ledger);
-    options.against = texts(OPT_against);
     options.noise = text(OPT_noise);
     for (OptionId option :
          {OPT_ledger, OPT_against_ledger, OPT_against, OPT_noise})
@@ -331,7 +331,6 @@ Error Validator::checkConfirming() {
   if (options.ledger.empty())
     return fail("--confirm needs --ledger OUT.probes.json, which "
                 "--instrument wrote");
-  options.against = texts(OPT_against);
   options.againstLedger =
       args.getLastArgValue(OPT_against_ledger, options.ledger);
   if (has(OPT_against_ledger) && options.against.empty())

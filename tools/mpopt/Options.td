@@ -61,7 +61,8 @@ multiclass Valued<string name, list<string> prefixes = ["--", "-"]> {
 //===----------------------------------------------------------------------===//
 
 def check : Switch<"check">, Group<usage>, MetaVarName<"MODEL... [options]">,
-  HelpText<"judge models (ONNX, TorchScript, torch.export or mp IR; - is stdin)">;
+  HelpText<"judge models (ONNX, TorchScript, torch.export or mp IR; - is "
+           "stdin), or the scales of quantised checkpoints (safetensors)">;
 def advise : Switch<"advise">, Group<usage>, MetaVarName<"MODEL [options]">,
   HelpText<"one table over all precisions: verdict, time and memory on a "
            "device, and the one to choose">;
@@ -256,9 +257,11 @@ defm ledger : Valued<"ledger">, Group<probed>,
   HelpText<"the ledger that --instrument wrote (--diff of records looks beside "
            "them)">;
 defm against : Valued<"against">, Group<probed>,
-  Visibility<[InConfirm, InDiff]>, Flags<[Repeated]>, MetaVarName<"RUN.mprec">,
+  Visibility<[InCheck, InConfirm, InDiff]>, Flags<[Repeated]>,
+  MetaVarName<"FILE">,
   HelpText<"a record of another run, to compare with: with --confirm on the "
-           "same batches, with --diff those of its ranks">;
+           "same batches, with --diff those of its ranks. With --check: the "
+           "weights of a checkpoint before they were quantised">;
 defm against_ledger : Valued<"against-ledger">, Group<probed>,
   Visibility<[InConfirm, InDiff]>, MetaVarName<"FILE">,
   HelpText<"the ledger of that run (default: that of --ledger)">;

@@ -35,6 +35,15 @@ struct CheckHooks {
 std::optional<ModelReport> checkModel(const Options &options,
                                       llvm::StringRef path, CheckHooks hooks);
 
+/// The same of a file of weights, whose files it adds to `files`.
+std::optional<ModelReport> checkCheckpoint(const Options &options,
+                                           llvm::StringRef path,
+                                           std::vector<std::string> &files);
+
+/// Puts what is listed into the report, and the counts of everything.
+void listFindings(std::vector<Finding> findings, Certainty least,
+                  ModelReport &report);
+
 /// Prints the errors of an import, one line each.
 void printImportErrors(llvm::StringRef path, const ImportResult &result);
 

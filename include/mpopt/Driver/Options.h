@@ -119,7 +119,8 @@ struct Options {
   // Confirming: `models` are the record files. Comparing: of either record; may
   // be empty.
   std::string ledger;
-  /// The record files of another run, and its ledger.
+  /// The record files of another run, and its ledger. Checking: the checkpoint
+  /// before it was quantised.
   std::vector<std::string> against;
   std::string againstLedger;
   /// The record of a training that only noise tells from the first one.

@@ -62,10 +62,13 @@ struct BaselineReport {
   std::vector<BaselineEntry> fixed;
 };
 
+/// The format of files that hold weights and no graph.
+inline constexpr const char *kCheckpointFormat = "safetensors";
+
 struct ModelReport {
   std::string path;
-  std::string format; ///< `onnx`, `torchscript` or `mlir`.
-  uint64_t nodes = 0;
+  std::string format; ///< `onnx`, `torchscript`, `mlir` or `safetensors`.
+  uint64_t nodes = 0; ///< Tensors of a checkpoint.
   uint64_t parameters = 0;
   std::string precision;
   std::string policy; ///< Empty unless the precision follows one.
@@ -111,6 +114,8 @@ struct ModelReport {
 
   /// Only for formats that show it (OutputFormat::wantsMap).
   std::optional<ModelMap> map;
+
+  bool isOfGraph() const { return format != kCheckpointFormat; }
 
   /// Warnings about the check (missing weights), not about the model.
   std::vector<std::string> warnings;

@@ -74,7 +74,8 @@ struct RuleInfo {
   /// A safe fix comes with every finding (`safe`), with those where a trial
   /// shows that it helps (`sometimes`), or there is no fix to try (`none`).
   std::string_view fix;
-  /// False: its findings come from the record of a run alone.
+  /// False: its findings come from the record of a run, a script or a file of
+  /// weights alone.
   bool isPass;
 };
 

@@ -206,4 +206,108 @@ def QuantizationErrorRule : EffectRule<"MP615", "quantization-error"> {
   }];
 }
 
+def ScaleMissing : CheckpointRule<"MP616", "scale-missing"> {
+  let summary = "a quantised tensor of a checkpoint has no scale, and its siblings have one";
+  let what = [{
+    A safetensors file holds codes, or keys and values, without a scale that tensors of
+    the same kind have: other experts of the layer, at least half of the layers, or the
+    shards that a server joins with it (q, k and v, gate and up).
+  }];
+  let why = [{
+    A loader fills what it has a place for and does not notice the rest. A scale that is
+    missing is what the memory holds, often 0: inputs of an expert that no token reached
+    while scales were calibrated are divided by it, and every token that is routed there
+    becomes NaN.
+  }];
+  let example = [{
+    ```
+    experts.2.up_proj.weight  F8_E4M3     experts.2.up_proj.input_scale  F32
+    experts.3.up_proj.weight  F8_E4M3     (none: no token of the calibration came here)
+    ```
+  }];
+  let instead = [{
+    Calibrate with all experts switched on, or write the largest scale of the layer's
+    other experts for those without one.
+  }];
+}
+
+def ScaleMismatch : CheckpointRule<"MP617", "scale-mismatch"> {
+  let summary = "a scale of a checkpoint is not that of its codes";
+  let what = [{
+    A scale is inverted (weights of thousands, or an input scale whose inverse fits the
+    other layers), is far from the scales of the tensors that share its input or its kind,
+    or was rounded to a power of two after the weights were divided by it. With
+    `--against` the weights before quantisation say for each row or block by which factor
+    the scale is off, and where the codes are those of other weights.
+  }];
+  let why = [{
+    Shapes and dtypes are right, so that every loader accepts it. A block whose scale was
+    rounded afterwards comes back up to twice as large; an inverted scale leaves nothing
+    of the layer.
+  }];
+  let example = [{
+    ```python
+    scale = block.abs().amax() / 448
+    codes = (block / scale).to(torch.float8_e4m3fn)
+    stored = torch.exp2(torch.ceil(torch.log2(scale)))   # too late
+    ```
+  }];
+  let instead = [{
+    Round the scale first and divide by the rounded one. Names that end in `_inv` are
+    multiplied with the codes like all others; global scales of compressed-tensors divide.
+  }];
+}
+
+def MergedScales : CheckpointRule<"MP618", "merged-scales"> {
+  let severity = "warning";
+  let thresholds = [
+    Threshold<"merged-flushed-share", "0.01",
+              "share of a shard's weights that become 0 under the group's largest scale">,
+  ];
+  let summary = "shards that a server joins have unlike scales";
+  let what = [{
+    Weights that a server joins into one matrix (q, k and v, gate and up) have a scale for
+    each whole weight. A server that keeps one scale takes the largest and rounds the
+    shards anew: more than `merged-flushed-share` of one's weights become 0. Of NVFP4 it
+    replaces the scale that blocks have in common and leaves theirs, which multiplies the
+    shard's weights by the ratio.
+  }];
+  let why = [{
+    E4M3 holds 2^15 between its smallest and its largest code, so that shards within 2^6 of
+    each other lose little. A gate that is 2^12 below its neighbour is mostly 0. The largest
+    of numbers that divide (`weight_global_scale`) belongs to the smallest weights.
+  }];
+  let example = [{
+    ```
+    gate_proj.weight_scale 3.1e-07     up_proj.weight_scale 2.4e-03
+    ```
+  }];
+  let instead = [{
+    Quantise the shards with one scale, or with a scale for each row or block, which
+    servers keep apart.
+  }];
+}
+
+def ScaleLayout : CheckpointRule<"MP619", "scale-layout"> {
+  let summary = "a scale's shape or dtype does not fit its codes";
+  let what = [{
+    The scales of a weight are for blocks of another size than the checkpoint declares, or
+    of none that divides the weight; their rows and columns are interchanged; or they are
+    stored in a dtype in which no format has scales.
+  }];
+  let why = [{
+    A kernel reads the scale of a block at the place where its layout has it. What it finds
+    there is another block's, or beyond the tensor.
+  }];
+  let example = [{
+    ```
+    weight [1536, 512]  weight_scale_inv [4, 12]     # 12 x 4 blocks of 128 x 128
+    ```
+  }];
+  let instead = [{
+    Store scales in the order of the weight's rows and columns, and declare the block
+    (`weight_block_size`).
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_QUANTIZATION_TD

@@ -66,7 +66,7 @@ OPTIONS = {
     "probe": ("all", {"instrument"}),
     "probe-with": ("outputs", {"instrument"}),
     "ledger": ("none.json", {"confirm", "diff"}),
-    "against": ("none.mprec", {"confirm", "diff"}),
+    "against": ("none.mprec", {"check", "confirm", "diff"}),
     "against-ledger": ("none.json", {"confirm", "diff"}),
     "noise": ("none.mprec", {"diff"}),
 }
