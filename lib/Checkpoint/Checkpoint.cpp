@@ -94,9 +94,10 @@ Expected<Checkpoint> Checkpoint::read(StringRef path) {
   llvm::sort(result.held, [](const StoredTensor &a, const StoredTensor &b) {
     return a.name < b.name;
   });
-  auto twice = std::adjacent_find(
-      result.held.begin(), result.held.end(),
-      [](const auto &a, const auto &b) { return a.name == b.name; });
+  auto twice = llvm::adjacent_find(
+      result.held, [](const StoredTensor &a, const StoredTensor &b) {
+        return a.name == b.name;
+      });
   if (twice != result.held.end())
     return fail("holds '" + printable(twice->name) + "' twice");
   StringRef folder = llvm::sys::path::parent_path(path);
@@ -258,7 +259,7 @@ Error Checkpoint::read(const StoredTensor &tensor, uint64_t from,
     auto descriptor = fs::openNativeFileForRead(shards[tensor.file]);
     if (!descriptor)
       return descriptor.takeError();
-    open.reset(new Open{tensor.file, *descriptor});
+    open = std::make_unique<Open>(tensor.file, *descriptor);
   }
   while (!into.empty()) {
     auto got =

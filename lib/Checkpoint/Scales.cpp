@@ -10,7 +10,6 @@
 using namespace mpopt;
 using namespace mpopt::checkpoints;
 using llvm::Error;
-using llvm::Expected;
 using llvm::StringRef;
 
 //===----------------------------------------------------------------------===//

@@ -291,6 +291,7 @@ static TrainingFacts makeFacts(const TrainConfig &config,
   facts.batch = {config.batch.micro, config.batch.accumulate,
                  config.batch.world};
   facts.reduce.type = toType(config.reduce.type, context);
+  facts.reduce.accumulate = toType(config.reduce.accumulate, context);
   facts.reduce.predivide = config.reduce.predivide;
   facts.reduce.predivideAuto = config.reduce.predivideAuto.value_or(false);
   if (config.reduce.division)

@@ -126,6 +126,7 @@ static void visitFields(Facts &facts, Visitor visit) {
   visit("accumulate", facts.batch.accumulate);
   visit("world", facts.batch.world);
   visit("reduce", facts.reduce.type);
+  visit("sum_passes", facts.reduce.accumulate);
   visit("predivide", facts.reduce.predivide);
   visit("predivide_auto", facts.reduce.predivideAuto);
   visit("divides_after", facts.reduce.dividesAfter);

@@ -160,11 +160,8 @@ static void readStateTypes(TrainConfig &config, const Section &fp16,
     config.optimizer.state = TrainType::BF16;
 }
 
-static void readDataTypes(const Section &data) {
-  if (std::optional<TrainType> type = data.type("grad_accum_dtype"))
-    if (*type != TrainType::F32)
-      data.warn("grad_accum_dtype",
-                "accumulation in " + toString(*type) + " is not understood");
+static void readDataTypes(TrainConfig &config, const Section &data) {
+  config.reduce.accumulate = data.type("grad_accum_dtype");
   data.warnOfOthers();
 }
 
@@ -218,7 +215,7 @@ void mpopt::readDeepSpeed(ConfigReader &reader, const Section &top,
   else if (isFp16 == false && isBf16 == false && amp.truth("enabled") != true)
     fillIn(config.precision, std::string("fp32"));
 
-  readDataTypes(top.section("data_types"));
+  readDataTypes(config, top.section("data_types"));
   config.batch.micro = top.integer("train_micro_batch_size_per_gpu", 1);
   config.batch.accumulate = top.integer("gradient_accumulation_steps", 1);
   config.batch.total = top.integer("train_batch_size", 1);

@@ -112,13 +112,15 @@ static std::optional<int64_t> readWorld(const Section &flags) {
 /// How gradients are reduced, and what ranks share.
 static void readSharding(TrainConfig &config, const Section &flags,
                          std::optional<TrainType> type, bool isDeepSpeed) {
-  // Under --bf16 Megatron turns accumulation in FP32 on by itself.
+  // Under --bf16 Megatron turns accumulation in FP32 on by itself. The buffer
+  // of gradients is what is reduced.
   bool wide =
       flags.has("accumulate-allreduce-grads-in-fp32") || type != TrainType::F16;
   bool narrow = flags.has("grad-reduce-in-bf16");
   config.reduce.type = narrow ? TrainType::BF16
                        : wide ? TrainType::F32
                               : TrainType::F16;
+  config.reduce.accumulate = config.reduce.type;
   config.reduce.division = ReduceDivision::Before;
   config.sharding.kind = ShardingKind::None;
   config.sharding.stage = 0;

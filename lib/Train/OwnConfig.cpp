@@ -228,6 +228,7 @@ static void readReduce(ConfigReader &reader, const Section &top) {
   }
   Section reduce = top.section("reduce");
   into.type = reduce.type("dtype");
+  into.accumulate = reduce.type("accumulate");
   if (reduce.isOpen("predivide"))
     into.predivideAuto = true;
   into.predivide = reduce.number("predivide", Numbers::Positive);

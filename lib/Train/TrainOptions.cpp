@@ -229,6 +229,7 @@ Error mpopt::overrideTrainConfig(TrainConfig &config, TrainConfig options) {
   setFields(config.optimizer, options.optimizer);
   setFields(config.scaler, options.scaler);
   set(config.reduce.type, options.reduce.type);
+  set(config.reduce.accumulate, options.reduce.accumulate);
   if (options.reduce.predivide || options.reduce.predivideAuto) {
     config.reduce.predivide = options.reduce.predivide;
     config.reduce.predivideAuto = options.reduce.predivideAuto;

@@ -87,9 +87,12 @@ private:
   std::optional<std::pair<int64_t, int64_t>> declared;
   /// The file that was read last, which stays open.
   struct Open {
+    Open(size_t file, llvm::sys::fs::file_t descriptor)
+        : file(file), descriptor(descriptor) {}
+    Open(const Open &) = delete;
     size_t file;
     llvm::sys::fs::file_t descriptor;
-    ~Open() { llvm::sys::fs::closeFile(descriptor); }
+    ~Open() { (void)llvm::sys::fs::closeFile(descriptor); }
   };
   mutable std::unique_ptr<Open> open;
 };

@@ -63,6 +63,8 @@ struct BatchFacts {
 struct ReduceFacts {
   /// The dtype in which workers add their gradients.
   mlir::Type type;
+  /// That of the buffer to which passes add them; null: the gradients' own.
+  mlir::Type accumulate;
   /// The factor by which workers divide before the sum.
   std::optional<double> predivide;
   /// The factor is chosen from the number of workers (about its root).

@@ -120,6 +120,9 @@ enum class ReduceDivision { Before, After };
 
 struct TrainReduce {
   std::optional<TrainType> type;
+  /// Of the buffer to which each pass adds its gradients; that of the gradients
+  /// if nothing is said.
+  std::optional<TrainType> accumulate;
   /// The factor by which workers divide before the sum; the rest of the mean's
   /// divisor comes after it.
   std::optional<double> predivide;

@@ -6,6 +6,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
@@ -23,9 +24,10 @@ struct NearOverflow : mpopt::impl::NearOverflowBase<NearOverflow> {
     sites = &getAnalysis<OverflowSites>();
     margin = threshold("near-overflow") / FloatFormat::f16().maxFinite;
     forEachOp([&](Operation *op) {
-      // An op that only moves elements repeats a finding about their source.
-      if (isa<RangeOpInterface>(op) && !isa<mp::ConstantOp>(op) &&
-          !isViewLike(op))
+      // An op that only moves elements repeats a finding about their source. A
+      // scale that fits takes codes to the largest one.
+      if (isa<RangeOpInterface>(op) &&
+          !isa<mp::ConstantOp, mp::QuantizeOp>(op) && !isViewLike(op))
         for (Value result : op->getResults())
           judge(op, result);
     });

@@ -254,7 +254,8 @@ void Reduction::check(ModuleOp module) {
             judgeAbsorbed(scaling, type, workers,
                           "gradients of " + Twine(workers) + " workers"))
       fixByWideSum(*finding, facts);
-  if (own && micro > 1)
-    judgeAbsorbed(scaling, own, micro,
+  Type buffer = facts.reduce.accumulate ? facts.reduce.accumulate : own;
+  if (buffer && is16Bit(buffer) && micro > 1)
+    judgeAbsorbed(scaling, buffer, micro,
                   "gradients of " + Twine(micro) + " passes");
 }

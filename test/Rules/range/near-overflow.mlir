@@ -44,3 +44,12 @@ func.func @clean_f32(%x: tensor<4xf32> {mp.assume = {lo = 60000.0 : f64, hi = 65
   %0 = mp.neg %x : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// A scale that is calibrated takes codes to the largest one.
+func.func @clean_codes(%x: tensor<64xf32> {mp.assume = {lo = -4.0 : f64, hi = 4.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> tensor<64xf8E4M3FN> {
+  %scale = mp.constant dense<0.00892857> : tensor<f32>
+  %q = mp.quantize %x, %scale : (tensor<64xf32>, tensor<f32>) -> tensor<64xf8E4M3FN>
+  return %q : tensor<64xf8E4M3FN>
+}

@@ -152,3 +152,14 @@ func.func @main(%x: tensor<8x4xf32> {mp.name = "x", mp.assume = {lo = -80.0 : f6
   %loss = mp.reduce_mean %1 {axes = array<i64: 0, 1>} : (tensor<8x2xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
+
+// -----
+
+// Megatron's buffer under --bf16 is FP32.
+func.func @main(%x: tensor<8x4xbf16> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> (tensor<bf16> {mp.name = "loss"}) attributes {mp.training_step = {accumulate = 64 : i64, sum_passes = f32}} {
+  %w = mp.constant dense<0.69921875> : tensor<4x2xbf16> loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+  %0 = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x2xbf16>) -> tensor<8x2xbf16>
+  %1 = mp.square %0 : (tensor<8x2xbf16>) -> tensor<8x2xbf16>
+  %loss = mp.reduce_mean %1 {axes = array<i64: 0, 1>} : (tensor<8x2xbf16>) -> tensor<bf16>
+  return %loss : tensor<bf16>
+}

@@ -141,6 +141,7 @@ TRAINING_ARGS=(
   EXPECT_EQ(config.scaler.kind, ScalerKind::None);
   EXPECT_EQ(config.optimizer.beta2, 0.95);
   EXPECT_EQ(config.reduce.type, TrainType::F32);
+  EXPECT_EQ(config.reduce.accumulate, TrainType::F32);
   EXPECT_EQ(config.sharding.kind, ShardingKind::Zero);
   EXPECT_EQ(config.sharding.stage, 1);
   EXPECT_EQ(config.sharding.checkpointing, true);
