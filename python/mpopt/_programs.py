@@ -21,8 +21,7 @@ def load(file: PathLike):
     import torch
 
     try:
-        if not _torch_ops.load():
-            raise Error("this mpopt was built without the op library for PyTorch")
+        _torch_ops.require()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return torch.export.load(os.fspath(file))

@@ -28,7 +28,7 @@ def _load() -> None:
     try:
         _torch_ops.load()
     except Exception as error:  # noqa: BLE001: importing torch must not fail for us
-        warnings.warn(f"mpopt: TorchScript archives and programs with probes cannot be loaded: {error}",
+        warnings.warn(f"mpopt: models with probes cannot be loaded: {error}",
                       RuntimeWarning, stacklevel=2)
 
 

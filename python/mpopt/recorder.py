@@ -82,11 +82,14 @@ def _load() -> ctypes.CDLL:
             ("begin", ctypes.c_int, [recorder, _U32, _U32, ctypes.POINTER(_U64)]),
             ("merge", ctypes.c_int, [recorder, record, ctypes.c_void_p]),
             ("observe", None, [recorder, _U32, _U32, ctypes.POINTER(_Tensor), ctypes.c_void_p]),
+            ("follow", recorder, [ctypes.c_char_p, ctypes.c_char_p]), ("generation", _U64, []),
             ("read", ctypes.c_int, [recorder, _U32, _U32, record, ctypes.c_void_p, _U32]),
             ("get_status", None, [recorder, ctypes.POINTER(_Status)])):
         function = getattr(library, f"mpopt_recorder_{name}")
         function.restype, function.argtypes = result, arguments
     library.mpopt_recorder_end.restype, library.mpopt_recorder_end.argtypes = None, []
+    library.mpopt_sum_squares.restype, library.mpopt_sum_squares.argtypes = _F64, [ctypes.c_void_p, _U64]
+    library.mpopt_add_squares.argtypes = [ctypes.POINTER(_Tensor), ctypes.c_void_p, ctypes.c_void_p]
     library.mpopt_record_init.argtypes = [record, _U32, _U32]
     library.mpopt_record_init.restype = None
     return library

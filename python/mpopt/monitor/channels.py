@@ -61,8 +61,12 @@ def sizes_by_ops(value: torch.Tensor, axis: int) -> torch.Tensor:
     others = [other for other in range(value.dim()) if other != axis]
     # Sums of squares have no room in 16 bits.
     wide = torch.float32 if value.element_size() < 4 else None
-    norms = torch.linalg.vector_norm(value, dim=others, dtype=wide).float()
-    sizes = norms / (value.numel() / value.shape[axis]) ** 0.5
+    return sizes_of_norms(torch.linalg.vector_norm(value, dim=others, dtype=wide), value.numel() / value.shape[axis])
+
+
+def sizes_of_norms(norms: torch.Tensor, each: float) -> torch.Tensor:
+    """The same of channels of `each` elements."""
+    sizes = (norms / each ** 0.5).float()
     ordered = torch.where(sizes > 0, sizes, torch.inf).sort().values
     filled = (sizes > 0).sum()
     # An index in brackets would be read by the host.
