@@ -277,8 +277,10 @@ class _Watch(TorchDispatchMode):
 
 
 def _op_by_op() -> contextlib.AbstractContextManager:
-    """Compiled parts run as they were written; nothing has to be done where no compiler was."""
-    return torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else \
+    """Compiled parts run as they were written; nothing has to be done where no compiler was. PyTorch
+    before 2.6 cannot be told: a graph that it has compiled already shows the ops that are left in it."""
+    set_stance = getattr(torch.compiler, "set_stance", None)
+    return set_stance("force_eager") if set_stance and "torch._dynamo" in sys.modules else \
         contextlib.nullcontext()
 
 

@@ -107,4 +107,5 @@ def test_a_pytorch_that_is_too_old(tmp_path):
 def test_a_library_that_cannot_be_loaded(tmp_path):
     build_with(tmp_path, "libmpopt_record.so")
     (tmp_path / "lib" / "libmpopt_torch.so").write_text("no library")
-    assert run(tmp_path)
+    found, said = start(tmp_path, TRAINS)
+    assert "MP501" in found and "libmpopt_torch.so" in said and "run from Python" in said
