@@ -6,6 +6,7 @@ add_custom_target(mpopt-wheel)
 
 function(mpopt_install_python target folder)
   add_dependencies(mpopt-wheel ${target})
+  set_property(GLOBAL APPEND PROPERTY MPOPT_WHEEL_TARGETS ${target})
   install(TARGETS ${target}
     RUNTIME DESTINATION mpopt/${folder} COMPONENT python
     LIBRARY DESTINATION mpopt/${folder} COMPONENT python)
@@ -24,4 +25,26 @@ if(MPOPT_HAS_TORCH)
   mpopt_install_python(mpopt_torch lib)
   install(FILES ${PROJECT_BINARY_DIR}/lib/libmpopt_torch.version
     DESTINATION mpopt/lib COMPONENT python)
+endif()
+
+# For every Linux from glibc 2.28 on (scripts/wheel --manylinux): the same objects, linked
+# against the symbols of older system libraries.
+option(MPOPT_PORTABLE "Link what the wheel holds for glibc 2.28" OFF)
+if(MPOPT_PORTABLE)
+  set(stubs ${PROJECT_BINARY_DIR}/glibc)
+  execute_process(COMMAND ${MPOPT_PYTHON} ${PROJECT_SOURCE_DIR}/cmake/glibc/stubs.py ${stubs}
+    COMMAND_ERROR_IS_FATAL ANY)
+  add_library(mpopt_glibc STATIC ${PROJECT_SOURCE_DIR}/cmake/glibc/shims.c)
+  set_target_properties(mpopt_glibc PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(mpopt_glibc PRIVATE -fno-builtin)
+  get_property(targets GLOBAL PROPERTY MPOPT_WHEEL_TARGETS)
+  foreach(target ${targets})
+    target_link_libraries(${target} PRIVATE mpopt_glibc)
+    # LibTorch asks for what the stubs do not have.
+    target_link_options(${target} PRIVATE -L${stubs} -Wl,--allow-shlib-undefined)
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL EXECUTABLE)
+      target_link_options(${target} PRIVATE -Wl,--wrap=__libc_start_main)
+    endif()
+  endforeach()
 endif()
