@@ -50,9 +50,14 @@ __all__ = [
     "instrument", "list_rules", "op_library", "probe_session", "strip", "summary", "to_float16",
 ]
 
-from mpopt import _torch_hook
+import pathlib as _pathlib
+import warnings as _warnings
+
+from mpopt import _torch_hook, _version
 
 _torch_hook.install()
+if _other := _version.other_package(_pathlib.Path(__file__).parent.parent):
+    _warnings.warn(f"mpopt: {_other}", RuntimeWarning, stacklevel=2)
 
 
 def __getattr__(name: str):

@@ -28,7 +28,7 @@ def to_tensorboard(records: PathLike | Sequence[PathLike], logdir: PathLike) -> 
         from tensorboard.compat.proto.types_pb2 import DT_STRING
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
     except ImportError as error:
-        raise Error("to_tensorboard needs the package tensorboard: pip install 'mpopt[tensorboard]'") from error
+        raise Error("to_tensorboard needs the package tensorboard: pip install 'mpopt-precision[tensorboard]'") from error
     run = history.read(records)
     begin = time.time()
     before = set(os.listdir(logdir)) if os.path.isdir(logdir) else set()

@@ -21,7 +21,7 @@ def serve(shown: sources.Sources, port: int) -> None:
     try:
         from mpopt.view import server
     except ImportError as error:
-        raise Error("the live view needs starlette and uvicorn: pip install 'mpopt[view]' (-o FILE.html writes a page without)") from error
+        raise Error("the live view needs starlette and uvicorn: pip install 'mpopt-precision[view]' (-o FILE.html writes a page without)") from error
     server.serve(shown, port, lambda address: print(address, flush=True))
 
 

@@ -273,7 +273,7 @@ def wheel(tmp_path_factory):
                           text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert made == {file: file.stat().st_mtime_ns for file in (BUILD / "bin").iterdir()}
-    (built,) = folder.glob("mpopt-*-py3-none-*.whl")
+    (built,) = folder.glob("mpopt_precision-*-py3-none-*.whl")
     assert done.stdout.splitlines()[-1] == str(built)
     return built
 
