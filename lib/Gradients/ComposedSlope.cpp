@@ -11,6 +11,8 @@
 #include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
+#include <functional>
+
 using namespace mlir;
 using namespace mpopt;
 
@@ -74,9 +76,102 @@ bool mpopt::passesSlope(Operation *op, BackwardSpreadContext &ctx) {
   return findFactor(op, ctx).has_value();
 }
 
+namespace {
+/// The product of the factors that a gradient has passed.
+class PassedSlope {
+public:
+  void pass(const Factor &factor) { factors.push_back(factor); }
+  /// False if the factors depend on several values.
+  bool finish(const MaybeShape &shape);
+
+  /// The value of which it is a function; null for a number.
+  Value variable() const { return product ? product->variable() : Value(); }
+  double evaluate(double x) const {
+    return product ? product->evaluate(x) : number;
+  }
+
+private:
+  SmallVector<Factor, 4> factors;
+  std::optional<Expression> product;
+  double number = 1;
+};
+} // namespace
+
+bool PassedSlope::finish(const MaybeShape &shape) {
+  product = Expression::ofProduct(factors, shape);
+  if (product)
+    return true;
+  for (const Factor &factor : factors) {
+    std::optional<double> of =
+        factor.of ? getSplatConstant(factor.of) : std::optional(-1.0);
+    if (!of || (factor.of && factor.kind != Factor::Kind::Times &&
+                factor.kind != Factor::Kind::Over))
+      return false;
+    number *= factor.kind == Factor::Kind::Over ? 1 / *of : *of;
+  }
+  return true;
+}
+
+// Functions that models write out are of fewer steps.
+static constexpr size_t kMost = 12;
+
+/// The gradients of which `value` is a multiple, itself first, and by what.
+static SmallVector<std::pair<Value, PassedSlope>, 4>
+findPassed(Value value, BackwardSpreadContext &ctx) {
+  SmallVector<std::pair<Value, PassedSlope>, 4> passed = {{value, {}}};
+  for (size_t count = 0; count < kMost; ++count) {
+    auto &[at, slope] = passed.back();
+    Operation *op = at.getDefiningOp();
+    std::optional<Multiplied> multiplied =
+        op ? findFactor(op, ctx) : std::nullopt;
+    if (!multiplied)
+      break;
+    PassedSlope longer = slope;
+    if (multiplied->factor)
+      longer.pass(*multiplied->factor);
+    passed.push_back({multiplied->grad, std::move(longer)});
+  }
+  return passed;
+}
+
+/// The number by which a gradient comes by both; nothing where it depends on
+/// several values, or on none.
+static std::optional<std::pair<Value, std::function<double(double)>>>
+addSlopes(PassedSlope one, PassedSlope two, const MaybeShape &shape) {
+  if (!one.finish(shape) || !two.finish(shape))
+    return std::nullopt;
+  Value x = one.variable() ? one.variable() : two.variable();
+  if (!x || (two.variable() && two.variable() != x))
+    return std::nullopt;
+  return std::pair(x, [one = std::move(one), two = std::move(two)](double at) {
+    return one.evaluate(at) + two.evaluate(at);
+  });
+}
+
+/// One gradient that comes by two functions of one number: by f(x) - x it is
+/// multiplied by f'(x) - 1. The gradient that is farthest back, as what it
+/// passes on the way depends on x, too.
+static bool giveSumOfSlopes(mp::AddOp op, BackwardSpreadContext &ctx) {
+  if (!ctx.isGradient(op.getLhs()) || !ctx.isGradient(op.getRhs()))
+    return false;
+  auto left = findPassed(op.getLhs(), ctx),
+       right = findPassed(op.getRhs(), ctx);
+  for (auto &[grad, slope] : llvm::reverse(left))
+    for (auto &[other, its] : right) {
+      if (grad != other)
+        continue;
+      auto sum = addSlopes(slope, its, getShape(op.getResult()));
+      if (!sum || !ctx.of(sum->first).hasLikely())
+        continue;
+      giveSlope(ctx, grad, sum->first, sum->second);
+      return true;
+    }
+  return false;
+}
+
 bool mpopt::giveComposedSlope(Operation *op, BackwardSpreadContext &ctx) {
-  // Functions that models write out are of fewer steps.
-  constexpr size_t kMost = 12;
+  if (auto sum = dyn_cast<mp::AddOp>(op))
+    return giveSumOfSlopes(sum, ctx);
   MaybeShape shape = getShape(op->getResult(0));
   SmallVector<Factor, 4> factors;
   std::optional<Expression> product;

@@ -5,7 +5,8 @@
 // the root of a clipped number by a root that is next to 0 only where the clip
 // lets nothing pass. The slopes of functions that follow each other depend on
 // each other: the mean square of their product is not the product of their mean
-// squares.
+// squares. Where one gradient comes by several of them, as by e^x - x, slopes
+// add up that may be opposite.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,9 +17,9 @@
 
 namespace mpopt {
 
-/// Gives the result of an op that multiplies a gradient, by what is behind the
-/// functions of one number that the gradient passed before. False if there are
-/// none.
+/// Gives the result of an op that multiplies a gradient or adds two up, by what
+/// is behind the functions of one number that the gradient passed before. False
+/// if there are none.
 bool giveComposedSlope(mlir::Operation *op, BackwardSpreadContext &ctx);
 
 /// True if the op multiplies or copies a gradient: the slopes of ops behind it
