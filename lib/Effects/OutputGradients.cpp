@@ -19,6 +19,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
@@ -100,6 +101,7 @@ OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
     if (lacking)
       projections.back().lacking = findOriginal(*lacking);
   }
+  keepScalesApart();
   (*copy)->walk([&](mp::BatchNormGradOp norm) {
     Value read = change.originals.lookup(norm.getInput());
     if (!read || !norm.getFrozen() || !ranges.preRounding(read).understated)
@@ -278,6 +280,22 @@ void OutputGradients::append(Value output, ArrayRef<Value> wanted) {
   }
   projection.lacks = !made->lacking.empty();
   projection.gradients.insert(made->all.begin(), made->all.end());
+}
+
+void OutputGradients::keepScalesApart() {
+  for (auto op : findReturn(*copy)->getBlock()->getOps<mp::DequantizeOp>()) {
+    MaybeShape shape = getShape(op.getResult()),
+               scales = getShape(op.getScale());
+    if (!shape || !scales || scales->size() != 1 || (*scales)[0] <= 1 ||
+        op.getBlockSize() != 0)
+      continue;
+    std::optional<int64_t> axis = normalizeAxis(op.getAxis(), shape->size());
+    for (const Projection &projection : projections)
+      if (Value gradient = projection.gradients.lookup(op.getResult());
+          axis && gradient && gradient.getDefiningOp())
+        gradient.getDefiningOp()->setAttr(kKeptAxisAttr,
+                                          Builder(op).getI64IntegerAttr(*axis));
+  }
 }
 
 /// The ops of the backward graphs that compute with forward values alone have

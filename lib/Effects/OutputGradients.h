@@ -69,6 +69,9 @@ private:
   /// Gives the values that stand for them where they are read.
   llvm::DenseSet<mlir::Value> cutStabilizers();
   void append(mlir::Value output, llvm::ArrayRef<mlir::Value> wanted);
+  /// Has gradients of weights tell the channels apart that have scales of their
+  /// own, to which their errors are proportional.
+  void keepScalesApart();
   void findChanges(mlir::Operation *last);
   /// The op of the module from which the origin is; null if there is none.
   mlir::Operation *findOriginal(mlir::Location origin) const;

@@ -3,6 +3,10 @@
 
 #include "Sums.h"
 
+#include "mpopt/Gradients/SpreadModels.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -216,6 +220,7 @@ public:
 private:
   bool keeps(const Factor &mine, const Factor &other, int label) const;
   bool keepAll();
+  const Factor *findAsked() const;
   void keepOne();
 
   SpreadContext &ctx;
@@ -255,9 +260,21 @@ bool GroupSelection::keepAll() {
          pairs == std::max(a.value.groups(), b.value.groups());
 }
 
-/// The groups of the factor with hits, or whose sizes differ more.
+/// The factor along whose axis groups have to be kept; null if none has to.
+const Factor *GroupSelection::findAsked() const {
+  auto axis = ctx.op()->getAttrOfType<IntegerAttr>(kKeptAxisAttr);
+  if (!axis || size_t(axis.getInt()) >= result.size())
+    return nullptr;
+  int label = result[axis.getInt()];
+  return isKept(a, label) ? &a : isKept(b, label) ? &b : nullptr;
+}
+
+/// The groups of the factor that is asked for, with hits, or whose sizes differ
+/// more.
 void GroupSelection::keepOne() {
-  bool flatA = hasHits(ctx, a) || hasHits(ctx, b)
+  const Factor *asked = findAsked();
+  bool flatA = asked ? asked == &b
+               : hasHits(ctx, a) || hasHits(ctx, b)
                    ? hasHits(ctx, b)
                    : unevenness(a.value) < unevenness(b.value);
   keepLabels(flatA ? a : b, [](int) { return false; });

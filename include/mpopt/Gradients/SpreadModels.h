@@ -17,6 +17,11 @@ namespace mpopt {
 /// than those of independent elements (AbstractValue::understated).
 inline constexpr llvm::StringLiteral kGainAttr = "mp.gain";
 
+/// On a product that is the gradient of a weight, an integer: the axis along
+/// which its groups are kept where there are too many, as what is multiplied
+/// with it differs along that axis.
+inline constexpr llvm::StringLiteral kKeptAxisAttr = "mp.kept_axis";
+
 /// Attaches SpreadOpInterface to every op for which lib/Gradients/Ops has a
 /// function.
 void registerSpreadModels(mlir::DialectRegistry &registry);

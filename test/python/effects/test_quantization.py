@@ -29,14 +29,21 @@ class Batches(CalibrationDataReader):
         return next(self.rest, None)
 
 
-def make_network(path, outlier: float = 1.0) -> None:
-    """Three layers of 64 with a residual sum; `outlier`: one channel of the first weight times as much."""
+def make_network(path, outlier: float = 1.0, divided: bool = False) -> None:
+    """Three layers of 64 with a residual sum; `outlier`: one channel of the first weight times as much; `divided`:
+    the second layer takes the factor away again, and the columns of the input are unlike."""
     random = np.random.default_rng(1)
     weights, nodes, x = [], [], "x"
+    if divided:
+        weights.append(numpy_helper.from_array(np.geomspace(0.1, 10, WIDTH).astype("f4"), "spread"))
+        nodes.append(helper.make_node("Mul", ["x", "spread"], ["scaled"], "mul"))
+        x = "scaled"
     for layer in range(3):
         w = random.normal(0, WIDTH ** -0.5, (WIDTH, WIDTH)).astype("f4")
         if layer == 0:
             w[:, 5] *= outlier
+        if layer == 1 and divided:
+            w[5] /= outlier
         weights += [numpy_helper.from_array(w, f"w{layer}"),
                     numpy_helper.from_array(random.normal(0, 0.1, WIDTH).astype("f4"), f"b{layer}")]
         nodes.append(helper.make_node("Gemm", [x, f"w{layer}", f"b{layer}"], [f"h{layer}"], f"gemm{layer}"))
@@ -44,7 +51,7 @@ def make_network(path, outlier: float = 1.0) -> None:
         if layer < 2:
             nodes.append(helper.make_node("Relu", [x], [f"r{layer}"], f"relu{layer}"))
             x = f"r{layer}"
-    nodes.append(helper.make_node("Add", [x, "r0"], ["y"], "sum"))
+    nodes.append(helper.make_node("Add", [x, "h1" if divided else "r0"], ["y"], "sum"))
     graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", WIDTH])],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", WIDTH])], weights)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
@@ -128,6 +135,23 @@ def test_outlier_channel(tmp_path):
     assert "63 of 64 channels" in found["message"]
     quantize(network, path, weight_type=QuantType.QInt8, per_channel=True)
     assert not [finding for finding in judge(path)["findings"] if finding["rule"] == "MP604"]
+
+
+def test_channels_of_one_weight(tmp_path):
+    """The channel whose step is 400 times as wide is the one whose gradient is so much smaller."""
+    network, path = tmp_path / "net.onnx", tmp_path / "codes.onnx"
+    make_network(network, outlier=400, divided=True)
+    model = onnx.load(network)
+    [weight] = [tensor for tensor in model.graph.initializer if tensor.name == "w0"]
+    numbers = numpy_helper.to_array(weight)
+    scale = (np.abs(numbers).max(0) / 127).astype("f4")
+    codes = np.rint(numbers / scale).astype("i1")
+    weight.CopyFrom(numpy_helper.from_array(codes, "codes"))
+    model.graph.initializer.append(numpy_helper.from_array(scale, "scale"))
+    model.graph.node.insert(0, helper.make_node("DequantizeLinear", ["codes", "scale"], ["w0"], "read", axis=1))
+    onnx.save(model, path)
+    [effect], measured = judge(path)["effects"], measure(network, path)
+    assert measured / FACTOR < effect["expected_error"] < measured * FACTOR
 
 
 def test_quantised_models_in_16_bits(network, tmp_path):
