@@ -11,7 +11,8 @@ def BadScale : QuantizationRule<"MP601", "bad-scale"> {
   let what = [{
     A scale by which a tensor is quantised is 0, negative, NaN or Inf, be it in the
     file or in the dtype in which the file stores it. The finding names the first
-    such scale and counts them.
+    such scale and counts them. Or zero points of blocks, stored as floats, are past
+    the codes that they stand for.
   }];
   let why = [{
     Numbers divided by a scale of 0 are Inf or NaN, and a runtime clips them to the
@@ -35,12 +36,14 @@ def Saturation : CodeRule<"MP602", "saturation"> {
               "expected share of a tensor's elements past the ends of its codes">,
   ];
   let summary = "values are clipped at the ends of their codes";
+  let nonFinite = 1;
   let what = [{
     More than `clipped-share` of a tensor's elements are expected past the numbers for
     which its first and last code stand, by the range that the model gives them; or
     the codes of a weight are the last ones far more often than those of any
     distribution that fits. Numbers below 0 are none where the first code stands for
-    0: quantisers leave out the Relu that such codes replace.
+    0: quantisers leave out the Relu that such codes replace. Where an op does not
+    saturate (`saturate` is 0), one element that is expected past the ends makes NaN.
   }];
   let why = [{
     What is clipped is lost with all that it is past the end, while what is rounded
@@ -155,10 +158,11 @@ def AccumulatorOverflow : QuantizationRule<"MP606", "accumulator-overflow"> {
 }
 
 def PairMismatch : QuantizationRule<"MP609", "pair-mismatch"> {
-  let summary = "codes are read with another scale, zero point or axis than they were written with";
+  let summary = "codes are read with another scale, zero point, type or axis than they were written with";
   let what = [{
     A tensor is quantised with one scale and zero point and dequantised with others,
-    or the scales of a weight lie along another axis than its output channels.
+    the zero point has another type than the codes, or the scales of a weight lie
+    along another axis than its output channels.
   }];
   let why = [{
     The numbers that come back are those of another tensor: a factor in all of them,

@@ -1,4 +1,4 @@
-//===- BadScale.cpp - MP601: a scale is no positive number
+//===- BadScale.cpp - MP601: a scale or zero point that no number has
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One finding a constant, at the first op that reads it.
@@ -8,7 +8,11 @@
 #include "mpopt/Hazards/QuantizationScale.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/ConstantText.h"
+#include "mpopt/Numerics/StorageFormat.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -31,6 +35,8 @@ struct BadScale : RangeRule<BadScale, mpopt::impl::BadScaleBase> {
   void judge(Operation *op, const RangeAnalysis &ranges);
 
 private:
+  void judgeZeroPoints(Operation *op, const RangeAnalysis &ranges);
+
   llvm::DenseSet<Value> seen;
 };
 } // namespace
@@ -41,7 +47,34 @@ static bool isBad(double scale, bool isOfBlocks) {
   return !(isOfBlocks ? scale != 0 : scale > 0) || !std::isfinite(scale);
 }
 
+/// Zero points that are stored as codes cannot be past them, while those of
+/// blocks may be floats.
+void BadScale::judgeZeroPoints(Operation *op, const RangeAnalysis &ranges) {
+  auto product = dyn_cast<mp::MatMulNBitsOp>(op);
+  if (!product || !product.getZeroPoints() || product.getCode() != "int" ||
+      !isa<FloatType>(getElementType(product.getZeroPoints())))
+    return;
+  auto zeros = readElements(product.getZeroPoints(), ranges);
+  StorageFormat codes = StorageFormat::integers(product.getBits(), false);
+  auto isPast = [&](double zero) {
+    return !(zero >= codes.codes.lo && zero <= codes.codes.hi);
+  };
+  if (!zeros || llvm::none_of(*zeros, isPast))
+    return;
+  auto farthest = llvm::max_element(*zeros, [](double lhs, double rhs) {
+    return std::fabs(lhs) < std::fabs(rhs);
+  });
+  report(op, product.getZeroPoints())
+      .message(std::to_string(llvm::count_if(*zeros, isPast)) + " of " +
+               std::to_string(zeros->size()) +
+               " zero points are past the codes, 0 to " +
+               formatNumber(codes.codes.hi) + ", the farthest is " +
+               formatNumber(*farthest) +
+               ": all numbers of those blocks have one sign");
+}
+
 void BadScale::judge(Operation *op, const RangeAnalysis &ranges) {
+  judgeZeroPoints(op, ranges);
   std::optional<QuantizationScale> parameters = findScale(op);
   if (!parameters || !seen.insert(parameters->scale).second)
     return;

@@ -10,6 +10,7 @@
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/ConstantText.h"
 
@@ -31,8 +32,15 @@ private:
   void comparePair(mp::DequantizeOp op, mp::QuantizeOp from,
                    const RangeAnalysis &ranges);
   void checkAxis(mp::DequantizeOp op);
+  void checkType(Operation *op, Value codes, Value zeroPoint);
 };
 } // namespace
+
+static std::string nameOf(Type type) {
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return name;
+}
 
 /// The first index at which lists differ; nothing if they do not, or are of
 /// unlike lengths.
@@ -90,12 +98,32 @@ void PairMismatch::checkAxis(mp::DequantizeOp op) {
   }
 }
 
+/// A runtime refuses a zero point of another type, or takes its bits for one.
+void PairMismatch::checkType(Operation *op, Value codes, Value zeroPoint) {
+  if (!zeroPoint)
+    return;
+  Type type = getElementType(codes), its = getElementType(zeroPoint);
+  auto format = storageFormatOf(type), other = storageFormatOf(its);
+  if (!format || !other ||
+      (format->floats == other->floats && format->codes.lo == other->codes.lo &&
+       format->codes.hi == other->codes.hi))
+    return;
+  report(op, zeroPoint)
+      .message("the zero point has the type " + nameOf(its) +
+               ", and the codes have " + nameOf(type) +
+               ": a runtime refuses it or reads another number")
+      .cause(codes, "holds the codes");
+}
+
 void PairMismatch::judge(Operation *op, const RangeAnalysis &ranges) {
+  if (auto quantize = dyn_cast<mp::QuantizeOp>(op))
+    return checkType(op, quantize.getResult(), quantize.getZeroPoint());
   auto dequantize = dyn_cast<mp::DequantizeOp>(op);
   if (!dequantize)
     return;
   if (auto from = getMaker<mp::QuantizeOp>(dequantize.getInput(),
                                            Peel::Identities | Peel::Views))
     comparePair(dequantize, from, ranges);
+  checkType(op, dequantize.getInput(), dequantize.getZeroPoint());
   checkAxis(dequantize);
 }

@@ -31,6 +31,8 @@ private:
   std::optional<QuantizationErrors> errors;
 
   void judgeNumbers(mp::QuantizeOp op, const RangeAnalysis &ranges);
+  void judgeUnsaturated(mp::QuantizeOp op, const StorageFormat &scaled,
+                        const Cell &x);
   void judgeWeight(mp::DequantizeOp op, const RangeAnalysis &ranges);
 };
 } // namespace
@@ -39,18 +41,40 @@ static std::string percentOf(double share) {
   return formatNumber(std::round(share * 1000) / 10) + " %";
 }
 
+/// One element past the ends is enough, so no share is asked for.
+void Saturation::judgeUnsaturated(mp::QuantizeOp op,
+                                  const StorageFormat &scaled, const Cell &x) {
+  Interval edges = scaled.overflowFrom();
+  if (!(x.likelyHi > edges.hi || x.likelyLo < edges.lo))
+    return;
+  report(op, op.getResult(), Certainty::Likely)
+      .severity(Severity::Error)
+      .tensor(op.getInput())
+      .message("values past [" + formatNumber(edges.lo) + ", " +
+               formatNumber(edges.hi) + "] become " +
+               (scaled.floats->hasInf ? "Inf" : "NaN") +
+               ", as `saturate` is 0: the largest one is expected at " +
+               formatNumber(std::max(x.likelyHi, -x.likelyLo)))
+      .likely(x.likelyLo, x.likelyHi)
+      .cause(op.getScale(), "is the scale");
+}
+
 void Saturation::judgeNumbers(mp::QuantizeOp op, const RangeAnalysis &ranges) {
   auto format = storageFormatOf(op);
   const AbstractValue &x = ranges.preRounding(op.getInput());
   if (!format || !x.hasLikely())
     return;
   auto error = errors->errorOf(op.getResult());
-  if (!error || !(error->clipped > 0))
+  if (!error)
     return;
   Cell scale = ranges.of(op.getScale()).hull(), hull = x.hull();
   double zero =
       op.getZeroPoint() ? ranges.of(op.getZeroPoint()).hull().mean : 0;
   StorageFormat scaled = format->scaled(std::fabs(scale.mean), zero);
+  if (!scaled.saturates)
+    return judgeUnsaturated(op, scaled, hull);
+  if (!(error->clipped > 0))
+    return;
   Interval ends = scaled.ends();
   double deviation = std::sqrt(hull.variance);
   auto past = [&](double end, double sign) {

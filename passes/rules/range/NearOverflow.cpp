@@ -24,10 +24,10 @@ struct NearOverflow : mpopt::impl::NearOverflowBase<NearOverflow> {
     sites = &getAnalysis<OverflowSites>();
     margin = threshold("near-overflow") / FloatFormat::f16().maxFinite;
     forEachOp([&](Operation *op) {
-      // An op that only moves elements repeats a finding about their source. A
-      // scale that fits takes codes to the largest one.
-      if (isa<RangeOpInterface>(op) &&
-          !isa<mp::ConstantOp, mp::QuantizeOp>(op) && !isViewLike(op))
+      // An op that only moves elements repeats a finding about their source,
+      // and a scale is chosen so that codes come near the largest.
+      if (isa<RangeOpInterface>(op) && !isa<mp::ConstantOp>(op) &&
+          !isViewLike(op) && !hasRole(op, Role::Quantization))
         for (Value result : op->getResults())
           judge(op, result);
     });

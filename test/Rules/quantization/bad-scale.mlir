@@ -34,3 +34,14 @@ func.func @silent(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = mp.dequantize %q, %scale : (tensor<4xsi8>, tensor<f32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// Blocks of 4 bits whose zero points are floats.
+func.func @zero_points(%x: tensor<2x16xf32>, %w: tensor<2x1x8xui8>) -> tensor<2x2xf32> {
+  %scale = mp.constant dense<0.1> : tensor<2xf32>
+  %zero = mp.constant dense<[7.5, 22.0]> : tensor<2xf32>
+  // expected-error @below {{1 of 2 zero points are past the codes, 0 to 15, the farthest is 22: all numbers of those blocks have one sign [MP601 certain]}}
+  %y = mp.matmul_nbits %x, %w scales %scale zero_points %zero {k = 16 : i64, n = 2 : i64, bits = 4 : i64, block_size = 16 : i64} : (tensor<2x16xf32>, tensor<2x1x8xui8>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+  return %y : tensor<2x2xf32>
+}

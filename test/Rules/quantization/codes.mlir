@@ -49,3 +49,23 @@ func.func @silent(%x: tensor<64xf32>) -> tensor<64xsi8> {
   %q = mp.quantize %x, %scale : (tensor<64xf32>, tensor<f32>) -> tensor<64xsi8>
   return %q : tensor<64xsi8>
 }
+
+// -----
+
+// The largest of 64 normal numbers is near 2.4, past 464 steps: NaN, as the op
+// does not saturate.
+func.func @unsaturated(%x: tensor<64xf32>) -> tensor<64xf8E4M3FN> {
+  // expected-note @below {{is the scale}}
+  %scale = mp.constant dense<0.002> : tensor<f32>
+  // expected-error @below {{values past [-0.928, 0.928] become NaN, as `saturate` is 0: the largest one is expected at}}
+  %q = mp.quantize %x, %scale {saturate = false} : (tensor<64xf32>, tensor<f32>) -> tensor<64xf8E4M3FN>
+  return %q : tensor<64xf8E4M3FN>
+}
+
+// -----
+
+func.func @within(%x: tensor<64xf32>) -> tensor<64xf8E4M3FN> {
+  %scale = mp.constant dense<0.02> : tensor<f32>
+  %q = mp.quantize %x, %scale {saturate = false} : (tensor<64xf32>, tensor<f32>) -> tensor<64xf8E4M3FN>
+  return %q : tensor<64xf8E4M3FN>
+}

@@ -51,3 +51,14 @@ func.func @silent(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %z = mp.matmul %y, %w : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
   return %z : tensor<2x2xf32>
 }
+
+// -----
+
+// expected-note @below {{holds the codes}}
+func.func @type(%x: tensor<4xui8>) -> tensor<4xf32> {
+  %scale = mp.constant dense<0.1> : tensor<f32>
+  %zero = mp.constant dense<-3> : tensor<si8>
+  // expected-error @below {{the zero point has the type si8, and the codes have ui8: a runtime refuses it or reads another number}}
+  %y = mp.dequantize %x, %scale zero_point %zero : (tensor<4xui8>, tensor<f32>, tensor<si8>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
