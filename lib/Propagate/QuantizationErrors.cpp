@@ -239,21 +239,22 @@ errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges) {
 static double shareOfLive(mp::DequantizeOp op, const RangeAnalysis &ranges) {
   // As many as tell a share of a tenth.
   constexpr int64_t kMostRead = 1 << 12;
-  std::optional<WeightView> view = ranges.context().weights(op.getResult());
-  double scale = std::fabs(ranges.of(op.getScale()).hull().mean);
-  if (!view || view->splat || view->size() == 0 || !(scale > 0))
+  std::optional<WeightView> view = ranges.context().weights(op.getInput());
+  if (!view || view->splat || view->size() == 0)
     return 1;
-  std::vector<double> numbers(std::min(view->size(), kMostRead));
-  view->read((view->size() - int64_t(numbers.size())) / 2, numbers);
+  double zero =
+      op.getZeroPoint() ? ranges.of(op.getZeroPoint()).hull().mean : 0;
+  std::vector<double> codes(std::min(view->size(), kMostRead));
+  view->read((view->size() - int64_t(codes.size())) / 2, codes);
   double zeros = 0, square = 0;
-  for (double number : numbers) {
-    zeros += number == 0;
-    square += number * number;
+  for (double code : codes) {
+    zeros += code == zero;
+    square += (code - zero) * (code - zero);
   }
-  double count = double(numbers.size()), live = count - zeros;
+  double count = double(codes.size()), live = count - zeros;
   if (!(live > 0))
     return 1;
-  double half = scale / 2 / std::sqrt(square / live);
+  double half = 0.5 / std::sqrt(square / live);
   double expected = 1 - 2 * normalShareBelow(-half);
   // Of n elements, z of them zeros: (z - e n) / (1 - e) had no other number.
   return 1 - std::max(0.0, zeros / count - expected) / (1 - expected);
@@ -269,6 +270,7 @@ errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges) {
   result.isOfWeights = true;
   double reach = reachBeforeClipping(op, ranges);
   double live = format->floats ? 1 : shareOfLive(op, ranges);
+  bool isByChannel = ranges.of(op.getScale()).groups() > 1;
   result.error = mapGroups(
       ctx,
       alignQuantization(ranges.preRounding(op.getResult()), op.getScale(),
@@ -276,6 +278,9 @@ errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges) {
       noBound, [&](ArrayRef<Likely> in) {
         StorageError error = errorOfWeight(*format, reach, in);
         error.square *= live;
+        // The largest number of a channel sets its scale: there was none.
+        if (isByChannel && in[0].mean == 0 && in[0].variance == 0)
+          error = {};
         return toLikely(error);
       });
   return result;

@@ -27,6 +27,19 @@
 // DYNAMIC: "expected_error": 0.0
 // DYNAMIC: "weights": 0.0{{0*[1-9]}}
 // DYNAMIC-NEXT: "activations": 0.0{{0*[1-9]}}
+// RUN: mpopt --check %t/channel-of-zeros.mlir --format json | FileCheck %s --check-prefix ZEROS
+//
+// A channel of zeros has any scale and no error (half a step of 1 would be 7 %).
+// ZEROS: "weights": 0.00
+
+//--- channel-of-zeros.mlir
+func.func @main(%x: tensor<8x4xf32>) -> (tensor<8x3xf32> {mp.name = "result"}) {
+  %w = mp.constant dense<[[100, -20, 0], [7, 90, 0], [-60, 127, 0], [127, -97, 0]]> : tensor<4x3xsi8>
+  %scale = mp.constant dense<[0.01, 0.01, 1.0]> : tensor<3xf32>
+  %f = mp.dequantize %w, %scale {axis = 1 : i64} : (tensor<4x3xsi8>, tensor<3xf32>) -> tensor<4x3xf32>
+  %r = mp.matmul %x, %f : (tensor<8x4xf32>, tensor<4x3xf32>) -> tensor<8x3xf32>
+  return %r : tensor<8x3xf32>
+}
 
 //--- sound.mlir
 func.func @main(%x: tensor<4096xf32>) -> (tensor<4096xf32> {mp.name = "result"}) {
