@@ -40,7 +40,7 @@ public:
     for (const auto &[key, value] : *object)
       if (!llvm::is_contained({"schema", "summary", "approximation",
                                "summation", "products", "sums", "functions",
-                               "kernels", "sources"},
+                               "kernels", "codes", "sources"},
                               llvm::StringRef(key)))
         return fail("unknown key \"" + key.str() + "\"");
     std::optional<llvm::StringRef> summary = object->getString("summary");
@@ -63,6 +63,8 @@ public:
         !error.empty())
       return fail(error);
     if (std::string error = readKernels(*object); !error.empty())
+      return fail(error);
+    if (std::string error = readCodes(*object); !error.empty())
       return fail(error);
     return profile;
   }
@@ -175,6 +177,62 @@ private:
       if (std::string error = readKernel(kernel); !error.empty())
         return error;
     return {};
+  }
+
+  /// Bits that a register of whole numbers has.
+  static bool readBits(const llvm::json::Object &object, llvm::StringRef key,
+                       unsigned &bits) {
+    const llvm::json::Value *value = object.get(key);
+    std::optional<int64_t> number =
+        value ? value->getAsInteger() : std::optional<int64_t>(bits);
+    if (!number || *number < 0 || *number > 64)
+      return false;
+    bits = unsigned(*number);
+    return true;
+  }
+
+  std::string readPairs(const llvm::json::Object &codes, CodeArithmetic &into) {
+    const llvm::json::Value *value = codes.get("pairs");
+    if (!value)
+      return {};
+    const llvm::json::Object *pairs = value->getAsObject();
+    const llvm::json::Array *operands =
+        pairs ? pairs->getArray("operands") : nullptr;
+    if (!operands || !pairs->get("bits") ||
+        !readBits(*pairs, "bits", into.pairBits) || pairs->size() != 2)
+      return "\"pairs\" has the keys \"bits\" and \"operands\"";
+    for (const llvm::json::Value &operand : *operands) {
+      if (operand.getAsString() != "u8s8" && operand.getAsString() != "s8s8")
+        return "\"operands\" lists \"u8s8\" and \"s8s8\"";
+      into.pairsSigned |= operand.getAsString() == "s8s8";
+    }
+    return {};
+  }
+
+  /// Products of codes.
+  std::string readCodes(const llvm::json::Object &object) {
+    const llvm::json::Value *value = object.get("codes");
+    if (!value)
+      return {};
+    const llvm::json::Object *codes = value->getAsObject();
+    if (!codes)
+      return "\"codes\" is no object";
+    for (const auto &[key, fact] : *codes)
+      if (!llvm::is_contained({"pairs", "accumulator", "widest", "dequantised"},
+                              llvm::StringRef(key)))
+        return "unknown key \"" + key.str() + "\" in \"codes\"";
+    CodeArithmetic &into = profile->codeArithmetic;
+    for (auto [key, bits] : {std::pair("accumulator", &into.accumulatorBits),
+                             std::pair("widest", &into.widestBits)})
+      if (!readBits(*codes, key, *bits) || *bits == 0)
+        return ("\"" + llvm::Twine(key) + "\" is no number of bits").str();
+    if (const llvm::json::Value *format = codes->get("dequantised")) {
+      std::optional<llvm::StringRef> name = format->getAsString();
+      into.dequantised = name ? FloatFormat::byName(*name) : nullptr;
+      if (!into.dequantised)
+        return "\"dequantised\" is no float format";
+    }
+    return readPairs(*codes, into);
   }
 
   std::shared_ptr<TargetProfile> profile = std::make_shared<TargetProfile>();

@@ -22,6 +22,22 @@
 
 namespace mpopt {
 
+/// How kernels multiply codes of whole numbers, and what becomes of the sums.
+struct CodeArithmetic {
+  /// Two products of an unsigned and a signed byte that follow each other in
+  /// the sum are added in so many bits, which saturate; 0: exactly.
+  unsigned pairBits = 0;
+  /// Signed activations are offset to be such pairs, too.
+  bool pairsSigned = false;
+  /// Sums of products wrap in so many bits.
+  unsigned accumulatorBits = 32;
+  /// Codes of so many bits are multiplied as whole numbers, wider ones as
+  /// floats.
+  unsigned widestBits = 8;
+  /// The format of (code - zero point) * scale; null: that of the file.
+  const FloatFormat *dequantised = nullptr;
+};
+
 class TargetProfile {
 public:
   const std::string &name() const { return profileName; }
@@ -44,6 +60,8 @@ public:
   bool takesPlainExponentials(llvm::StringRef op) const;
   /// The ops whose kernels have facts of their own.
   std::vector<std::string> namedOps() const;
+
+  const CodeArithmetic &codes() const { return codeArithmetic; }
 
   /// Absolute error of sigmoid, tanh and erf beyond units in the last place, in
   /// kernels that use rational approximations and clamp their argument.
@@ -72,6 +90,7 @@ private:
   std::map<std::string, Kernel, std::less<>> kernels;
   /// Accumulators whose largest number is not that of their format.
   std::list<FloatFormat> limited;
+  CodeArithmetic codeArithmetic;
   double approximationError = 0;
   bool pairwise = false;
 };
