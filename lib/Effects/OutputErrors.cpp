@@ -217,8 +217,14 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
     squares += part->doubtful ? size.count * size.most * size.most : all;
   }
   output.rms = output.error = 0;
-  if (most == 0)
+  if (most == 0) {
+    if (llvm::any_of(parts, [](const Part *part) { return part->isLost; })) {
+      output.rms = output.error = 1;
+      output.byCause.emplace();
+      (*output.byCause)[size_t(QuantizationCause::Activations)] = 1;
+    }
     return;
+  }
   output.rms = std::sqrt(errors / squares);
   // The stored output is within its bound, and the exact one as far as nothing
   // flushes; where all is lost, the error is the largest value.
@@ -318,7 +324,7 @@ std::optional<AbstractValue> OutputErrors::errorOf(const Source &source,
 
 void OutputErrors::add(Value value) {
   if (auto quantized = quantization.errorOf(value)) {
-    Source source = {value, value};
+    Source source = {value, quantized->place ? quantized->place : value};
     source.quantized = std::move(quantized);
     add(source);
   }
@@ -404,6 +410,11 @@ std::optional<double> OutputErrors::squareIn(Part &part, size_t index,
   }
   if (part.size->normal > 0)
     return square / part.size->normal;
+  // Codes of which one alone is met leave nothing of the exact output.
+  if (square != 0 && source.quantized) {
+    part.isLost = true;
+    return std::nullopt;
+  }
   // Where nothing but 0 is expected, each error is past measure, and one of
   // weights that are all lost is not seen behind others that are.
   if (square != 0 || isAllLost(place, ranges))
@@ -446,6 +457,16 @@ void OutputErrors::addTo(Part &part, const Source &source,
         source.quantized->clipped == 0 &&
         isElementwise(source.value, part.value))
       part.steps.push_back({source.value, square, kPeak * square, 1});
+    // Of few elements, whose losses are about exponentially distributed: the
+    // largest of n is (log n + 1) means, and their mean square 2 of its
+    // squares.
+    double share = source.quantized->share;
+    if (share < 1 && square > 0 && isElementwise(source.place, part.value)) {
+      double peak = std::log(std::max(share * part.size->count, 1.0)) + 1;
+      part.steps.push_back({source.value, square,
+                            std::max(1.0, peak * peak / 2) * square / share,
+                            share});
+    }
     if (source.quantized->isOfWeights) {
       give(QuantizationCause::Weights, 1);
     } else {

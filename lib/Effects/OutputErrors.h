@@ -29,6 +29,8 @@ struct Part : SquaredError {
   }
   /// The value is what a logistic function is of that makes the output.
   bool doubtful = false;
+  /// Nothing but 0 is left of it by quantisation.
+  bool isLost = false;
 };
 
 /// Sums up the squared errors that the storage of each tensor, its lost

@@ -9,6 +9,9 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <algorithm>
+#include <cmath>
+
 using namespace mlir;
 using namespace mpopt;
 
@@ -30,18 +33,13 @@ std::optional<QuantizationScale> mpopt::findScale(Operation *op) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-std::optional<int64_t> mpopt::findChannelAxis(OpOperand &use, int64_t rank) {
-  if (use.getOperandNumber() != 1)
-    return std::nullopt;
-  using Result = std::optional<int64_t>;
-  return llvm::TypeSwitch<Operation *, Result>(use.getOwner())
-      .Case<mp::ConvOp, mp::LinearOp>([](auto) -> Result { return 0; })
-      .Case([](mp::ConvTransposeOp) -> Result { return 1; })
-      .Case([](mp::GemmOp op) -> Result { return op.getTransB() ? 0 : 1; })
-      .Case([&](mp::MatMulOp op) -> Result {
-        return op.getTransB() ? rank - 2 : rank - 1;
-      })
-      .Default([](Operation *) { return std::nullopt; });
+double mpopt::sizeOfMiddle(const AbstractValue &value) {
+  std::vector<double> squares;
+  for (const Cell &cell : value.cells())
+    squares.push_back(cell.mean * cell.mean + cell.variance);
+  auto middle = squares.begin() + squares.size() / 2;
+  std::nth_element(squares.begin(), middle, squares.end());
+  return std::sqrt(*middle);
 }
 
 std::optional<std::vector<double>>

@@ -3,11 +3,14 @@
 
 #include "mpopt/Propagate/IntegerProduct.h"
 
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -20,6 +23,45 @@ std::optional<IntegerOperands> mpopt::getIntegerOperands(Operation *op) {
     return IntegerOperands{conv.getInput(), conv.getInputZeroPoint(),
                            conv.getFilter(), conv.getFilterZeroPoint(), 0};
   return std::nullopt;
+}
+
+std::optional<int64_t> mpopt::findChannelAxis(OpOperand &use, int64_t rank) {
+  if (use.getOperandNumber() != 1)
+    return std::nullopt;
+  using Result = std::optional<int64_t>;
+  return llvm::TypeSwitch<Operation *, Result>(use.getOwner())
+      .Case<mp::ConvOp, mp::LinearOp>([](auto) -> Result { return 0; })
+      .Case([](mp::ConvTransposeOp) -> Result { return 1; })
+      .Case([](mp::GemmOp op) -> Result { return op.getTransB() ? 0 : 1; })
+      .Case([&](mp::MatMulOp op) -> Result {
+        return op.getTransB() ? rank - 2 : rank - 1;
+      })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+std::optional<IntegerOperands> mpopt::findCodes(Operation *op,
+                                                unsigned widest) {
+  if (auto product = findIntegerProduct(op))
+    return *product;
+  if (auto operands = getIntegerOperands(op))
+    return operands;
+  if (op->getNumOperands() < 2)
+    return std::nullopt;
+  MaybeShape shape = getShape(op->getOperand(1));
+  auto lhs = getMaker<mp::DequantizeOp>(op->getOperand(0), Peel::Identities);
+  auto rhs = getMaker<mp::DequantizeOp>(op->getOperand(1), Peel::Identities);
+  std::optional<int64_t> axis =
+      shape ? findChannelAxis(op->getOpOperand(1), int64_t(shape->size()))
+            : std::nullopt;
+  auto isNarrow = [&](Value codes) {
+    return getElementType(codes).getIntOrFloatBitWidth() <= widest;
+  };
+  if (!lhs || !rhs || !axis || !isNarrow(lhs.getInput()) ||
+      !isNarrow(rhs.getInput()))
+    return std::nullopt;
+  return IntegerOperands{
+      lhs.getInput(), lhs.getZeroPoint(), rhs.getInput(), rhs.getZeroPoint(),
+      *axis,          lhs.getScale(),     rhs.getScale()};
 }
 
 /// The one op that reads a value; null if there are several.

@@ -11,7 +11,7 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Normal.h"
 #include "mpopt/Numerics/StorageError.h"
-#include "mpopt/Propagate/IntegerProduct.h"
+#include "mpopt/Propagate/CodeSums.h"
 #include "mpopt/Propagate/Masks.h"
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
@@ -197,7 +197,8 @@ static FloatRange noBound(ArrayRef<FloatRange>) { return FloatRange::point(0); }
 bool mpopt::rectifies(Value x, Value zeroPoint, const StorageFormat &format) {
   std::optional<double> zero =
       zeroPoint ? getSplatConstant(zeroPoint) : std::optional(0.0);
-  return zero == format.codes.lo && getMaker(x, Peel::CastsAndViews) &&
+  Operation *maker = getMaker(x, Peel::CastsAndViews);
+  return zero == format.codes.lo && maker && !isa<mp::DequantizeOp>(maker) &&
          !isConstant(x);
 }
 
@@ -390,6 +391,23 @@ static QuantizationError errorOfRows(mp::GatherBlockQuantizedOp op,
   return result;
 }
 
+/// Of sums in kernels whose pairs saturate, or whose accumulators wrap.
+static std::optional<QuantizationError>
+errorOfSum(Operation *op, const RangeAnalysis &ranges) {
+  auto codes = findCodes(op, ranges.target().codes().widestBits);
+  std::optional<SumError> error =
+      codes ? errorOfSums(op, *codes, ranges) : std::nullopt;
+  if (!error)
+    return std::nullopt;
+  QuantizationError result;
+  result.error = std::move(error->error);
+  result.share = error->share;
+  result.clipped = 1;
+  if (auto product = findIntegerProduct(op))
+    result.place = product->numbers;
+  return result;
+}
+
 std::optional<QuantizationError> QuantizationErrors::errorOf(Value value) {
   using Result = std::optional<QuantizationError>;
   if (!value.getDefiningOp() || !judges(value))
@@ -417,5 +435,9 @@ std::optional<QuantizationError> QuantizationErrors::errorOf(Value value) {
       .Case([&](mp::GatherBlockQuantizedOp op) -> Result {
         return errorOfRows(op, ranges);
       })
-      .Default([](Operation *) { return std::nullopt; });
+      .Default([&](Operation *op) -> Result {
+        if (value != op->getResult(0))
+          return std::nullopt;
+        return errorOfSum(op, ranges);
+      });
 }

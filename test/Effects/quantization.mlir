@@ -31,6 +31,19 @@
 //
 // A channel of zeros has any scale and no error (half a step of 1 would be 7 %).
 // ZEROS: "weights": 0.00
+// RUN: mpopt --check %t/lost.mlir --fail-on never --format json | FileCheck %s --check-prefix LOST
+//
+// All numbers are within half of a step: nothing is left of the output.
+// LOST: "expected_error": 1,
+
+//--- lost.mlir
+func.func @main(%x: tensor<8x4xf32>) -> (tensor<8x4xf32> {mp.name = "result"}) {
+  %scale = mp.constant dense<100.0> : tensor<f32>
+  %y = mp.sigmoid %x : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %q = mp.quantize %y, %scale : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xsi8>
+  %r = mp.dequantize %q, %scale : (tensor<8x4xsi8>, tensor<f32>) -> tensor<8x4xf32>
+  return %r : tensor<8x4xf32>
+}
 
 //--- channel-of-zeros.mlir
 func.func @main(%x: tensor<8x4xf32>) -> (tensor<8x3xf32> {mp.name = "result"}) {

@@ -24,9 +24,9 @@ struct QuantizationScale {
 /// Nothing for ops that read no scale.
 std::optional<QuantizationScale> findScale(mlir::Operation *op);
 
-/// The axis of a weight's output channels, as the op reads it; nothing where
-/// it is no weight of a product.
-std::optional<int64_t> findChannelAxis(mlir::OpOperand &use, int64_t rank);
+/// The root mean square of the middle one of the value's groups: of a typical
+/// channel, whatever outliers others have.
+double sizeOfMiddle(const AbstractValue &value);
 
 /// The elements of a constant; of null one that is 0. Nothing for other values
 /// and more than `kMostElements`.

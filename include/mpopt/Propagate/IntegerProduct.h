@@ -21,16 +21,25 @@ struct IntegerOperands {
   mlir::Value lhs, lhsZeroPoint, rhs, rhsZeroPoint;
   /// The axis of `rhs` whose indices are output channels.
   int64_t axis = 0;
+  /// Null if the op does not say them.
+  mlir::Value lhsScale = {}, rhsScale = {};
 };
 
 /// Nothing for other ops. Zero points that are 0 may be null.
 std::optional<IntegerOperands> getIntegerOperands(mlir::Operation *op);
 
+/// The axis of a weight's output channels, as the op reads it; nothing where
+/// it is no weight of a product.
+std::optional<int64_t> findChannelAxis(mlir::OpOperand &use, int64_t rank);
+
+/// The codes that a product multiplies, be it of codes or one of dequantised
+/// operands around which runtimes fuse pairs: codes of up to `widest` bits.
+std::optional<IntegerOperands> findCodes(mlir::Operation *op, unsigned widest);
+
 struct IntegerProduct : IntegerOperands {
   mlir::Operation *product = nullptr;
   /// The product of the numbers for which the codes stand.
   mlir::Value numbers;
-  mlir::Value lhsScale, rhsScale;
 };
 
 /// Nothing for other ops, where a scale is not told from the other, and where

@@ -31,6 +31,10 @@ struct QuantizationError {
   /// The share of its mean square that clipping at the ends causes.
   double clipped = 0;
   bool isOfWeights = false;
+  /// The share of the elements that have any error.
+  double share = 1;
+  /// The numbers that have the error, where the op gives codes; else null.
+  mlir::Value place = {};
 };
 
 class QuantizationErrors {
@@ -42,7 +46,8 @@ public:
   bool judges(mlir::Value value);
 
   /// What the op that makes `value` quantises: codes of numbers, numbers that
-  /// stand for codes of the file, or products with those. Nothing for other
+  /// stand for codes of the file, or products with those; and what kernels of
+  /// the target lose of sums of products of codes. Nothing for other
   /// values, where the numbers are those of codes already, and in a model that
   /// is not judged by its quantisation.
   std::optional<QuantizationError> errorOf(mlir::Value value);
@@ -53,8 +58,8 @@ private:
 };
 
 /// True if the zero point is the least code, so that clipping `x` at 0 is a
-/// rectifier: quantisers leave out those that it replaces. Not of inputs and
-/// weights, in front of which none stands.
+/// rectifier: quantisers leave out those that it replaces. Not of inputs,
+/// weights and numbers that codes stand for, in front of which none stands.
 bool rectifies(mlir::Value x, mlir::Value zeroPoint,
                const StorageFormat &format);
 

@@ -13,6 +13,7 @@
 #include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/ConstantText.h"
+#include "mpopt/Propagate/IntegerProduct.h"
 
 #include <cmath>
 

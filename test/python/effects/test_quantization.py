@@ -71,7 +71,8 @@ def measure(floats, codes) -> float:
 
 
 def judge(path, *more) -> dict:
-    done = run_mpopt("--check", str(path), "--format", "json", "--fail-on", "never", "--dim", "N=16",
+    size = () if "--dim" in more else ("--dim", "N=16")
+    done = run_mpopt("--check", str(path), "--format", "json", "--fail-on", "never", *size,
                      "--input", "x~0,1", "--input", "x=-10:10", *more)
     return json.loads(done.stdout)
 
@@ -152,6 +153,39 @@ def test_channels_of_one_weight(tmp_path):
     onnx.save(model, path)
     [effect], measured = judge(path)["effects"], measure(network, path)
     assert measured / FACTOR < effect["expected_error"] < measured * FACTOR
+
+
+def test_pairs_against_emulation(tmp_path):
+    """u8 by s8 as a processor without VNNI adds them: vpmaddubsw, exactly, in NumPy."""
+    random = np.random.default_rng(5)
+    signs = np.sign(random.normal(size=(1, WIDTH)))
+    numbers = random.normal(0, 0.05, (WIDTH, WIDTH)) + 0.15 * signs
+    codes = np.clip(np.rint(numbers / (np.abs(numbers).max() / 127)), -127, 127)
+    constants = {"one": np.float32(1 / 32), "zero": np.uint8(128), "w": codes.astype("i1"), "scale": np.float32(0.01)}
+    nodes = [helper.make_node("QuantizeLinear", ["x", "one", "zero"], ["q"], "write"),
+             helper.make_node("DequantizeLinear", ["q", "one", "zero"], ["a"], "read"),
+             helper.make_node("DequantizeLinear", ["w", "scale"], ["b"], "weights"),
+             helper.make_node("MatMul", ["a", "b"], ["y"], "product")]
+    graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", WIDTH])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", WIDTH])],
+                              [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()])
+    path = tmp_path / "pairs.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    x = np.random.default_rng(3).normal(0, 1, (256, WIDTH))
+    rows = np.clip(np.rint(x * 32) + 128, 0, 255)
+    products = rows[:, :, None] * codes[None]
+    pairs = products[:, 0::2] + products[:, 1::2]
+    kept = np.clip(pairs, -32768, 32767)
+    share = (pairs != kept).mean()
+    exact = (pairs.sum(1) - 128 * codes.sum(0)) * 0.01 / 32
+    error = np.abs((kept - pairs).sum(1)).max() * 0.01 / 32 / np.abs(exact).max()
+    report = judge(path, "--target", "ort-cpu-avx2", "--dim", "N=256")
+    [found] = [finding for finding in report["findings"] if finding["rule"] == "MP607"]
+    said = float(found["message"].split(" are expected")[0].split()[-2]) / 100
+    assert share / 2 < said < share * 2, (share, found["message"])
+    [effect] = report["effects"]
+    assert error / 2 < effect["expected_error"] < error * 2, (error, effect)
+    assert not [finding for finding in judge(path)["findings"] if finding["rule"] == "MP607"]
 
 
 def test_quantised_models_in_16_bits(network, tmp_path):
