@@ -139,7 +139,8 @@ def BiasClip : QuantizationRule<"MP605", "bias-clip"> {
 def AccumulatorOverflow : QuantizationRule<"MP606", "accumulator-overflow"> {
   let summary = "a sum of products of codes leaves 32 bits";
   let what = [{
-    An integer kernel adds products of codes in 32 bits. The sums of a weight's
+    An integer kernel adds products of codes in 32 bits, or as many as the target
+    has (`--target int32-sum` multiplies 16-bit codes, too). The sums of a weight's
     positive and negative codes, each times the code that makes them largest, leave
     these: likely, if the sum of the codes that are expected does, else possible.
   }];
@@ -154,6 +155,58 @@ def AccumulatorOverflow : QuantizationRule<"MP606", "accumulator-overflow"> {
   }];
   let instead = [{
     Split the sum, leave the op in floats, or quantise its weights in fewer bits.
+  }];
+}
+
+def PairSaturation : CodeRule<"MP607", "pair-saturation"> {
+  let summary = "pairs of products of codes saturate in 16 bits";
+  let what = [{
+    On a target whose kernels add two neighbouring products of an unsigned and a
+    signed byte in 16 bits (`ort-cpu-avx2`, `openvino-cpu`), pairs of weights are large
+    enough to pass these. Which pairs can follows from the weights exactly; how many
+    do, from the codes that are expected. Where no pair of a file can, a note says so.
+  }];
+  let why = [{
+    `vpmaddubsw` ends at 32767, and 255 * 127 + 255 * 127 is 64770. A sum loses what is
+    past the end, always towards 0: the same file is right on a processor with VNNI
+    and wrong on one without.
+  }];
+  let example = [{
+    ```python
+    x, w = [250, 240], [120, 115]     # 57600 is stored as 32767
+    ```
+  }];
+  let instead = [{
+    Quantise weights to 7 bits (`reduce_range=True`), which no pair can pass, or as
+    unsigned bytes (u8u8), whose products are widened first. Signed activations
+    (s8s8) help where the target does not offset them: ONNX Runtime does, OpenVINO
+    halves the weights.
+  }];
+}
+
+def DequantiseOverflow : QuantizationRule<"MP608", "dequantise-overflow"> {
+  let summary = "codes overflow the format in which the target dequantises them";
+  let nonFinite = 1;
+  let what = [{
+    On a target that computes (code - zero point) * scale in FP16 (`openvino-gpu`), a
+    zero point is past FP16's largest number, or a sum of products of codes times the
+    scale of the weight is: likely by what is expected of the result, possible by the
+    extremes of the sum.
+  }];
+  let why = [{
+    The scales make the product small, but one after the other: 1016 * 127 is Inf in
+    FP16 before the other scale of 1e-3 is applied. A zero point of 65535 is Inf in
+    itself, and Inf - Inf is NaN.
+  }];
+  let example = [{
+    ```python
+    x = (np.float16(code) - np.float16(65535)) * scale      # NaN or -Inf
+    ```
+  }];
+  let instead = [{
+    Use 8-bit codes or symmetric ones for that tensor, run it in FP32 (OpenVINO's
+    `INFERENCE_PRECISION_HINT: f32`), or move a factor from the scale of the weight to
+    that of the input.
   }];
 }
 
@@ -177,6 +230,141 @@ def PairMismatch : QuantizationRule<"MP609", "pair-mismatch"> {
     Use the constants of the QuantizeLinear in each DequantizeLinear that reads its
     codes. Scales of a weight go along axis 0 of a convolution, the last axis of a
     MatMul's second operand, axis 0 of a Gemm's with transB.
+  }];
+}
+
+def DoubleRounding : CodeRule<"MP610", "double-rounding"> {
+  let thresholds = [
+    Threshold<"requantised", "4",
+              "how many times as coarse a second scale is">,
+  ];
+  let summary = "codes are quantised again in coarser steps";
+  let what = [{
+    Numbers that codes stand for are quantised with another scale, directly or as a
+    part of a concatenation, whose steps are more than `requantised` times as wide; or
+    a part of a concatenation is smaller than one step of the scale that all share.
+  }];
+  let why = [{
+    Both roundings stay, and the second alone decides: of 256 codes a factor of 10
+    leaves 25. A concatenation gives boxes of 0 to 640 and scores of 0 to 1 one scale.
+  }];
+  let example = [{
+    ```python
+    y = quantize(concat([dequantize(a, 0.01), dequantize(b, 0.2)]), 0.2)   # a has 12 codes left
+    ```
+  }];
+  let instead = [{
+    Give both pairs one scale, drop the first, or keep the parts apart until the model
+    ends.
+  }];
+}
+
+def SensitiveOp : CodeRule<"MP611", "sensitive-op"> {
+  let thresholds = [
+    Threshold<"outliers", "64",
+              "the largest number in front of a norm, of the middle channel's root mean square">,
+  ];
+  let summary = "an op needs more of its numbers than codes hold";
+  let what = [{
+    Probabilities are quantised with a last code of 2 or more, or the input of a norm
+    or of a smooth activation has outliers of more than `outliers` times the root mean
+    square of its middle channel.
+  }];
+  let why = [{
+    Probabilities end at 1, so 1 / 256 fits always. A norm divides by the size of a row
+    and makes typical elements as large as the step is beside them: outliers of 1000
+    leave a channel of 1 within a seventh of a step of 8 bits.
+  }];
+  let example = [{
+    ```python
+    n = layer_norm(dequantize(quantize(x, 1000 / 127), 1000 / 127))   # x is 1 but for one channel
+    ```
+  }];
+  let instead = [{
+    Write 1 / 256 (1 / 65536) as the scale of softmax and sigmoid. Leave residual sums
+    in front of norms in floats or 16-bit codes, or take outliers into the weights
+    first (SmoothQuant, rotations).
+  }];
+}
+
+def DynamicOutlier : CodeRule<"MP612", "dynamic-outlier"> {
+  let thresholds = [
+    Threshold<"dynamic-bits", "5",
+              "bits that a dynamic scale leaves the middle channel">,
+  ];
+  let summary = "outliers set the scale that a run chooses";
+  let what = [{
+    A tensor is quantised at run time by its own range, in 255 steps. The range that is
+    expected leaves fewer than `dynamic-bits` bits between plus and minus the root mean
+    square of its middle channel.
+  }];
+  let why = [{
+    One channel sets the scale of all: massive activations of 1000 beside numbers of 1
+    leave these a single code. No calibration helps, as there is none.
+  }];
+  let example = [{
+    ```python
+    codes, scale, zero = dynamic_quantize(x)      # one channel is 300 times the others
+    ```
+  }];
+  let instead = [{
+    Leave the op out of quantisation (`nodes_to_exclude`), quantise its activations by
+    row or channel, or take the outliers into the weights in front.
+  }];
+}
+
+def BlockOutlier : CodeRule<"MP613", "block-outlier"> {
+  let thresholds = [
+    Threshold<"block-snr", "10",
+              "signal to noise, in dB, of a block's codes but for the largest">,
+    Threshold<"poor-blocks", "0.1",
+              "share of the blocks of a weight that are below it">,
+  ];
+  let summary = "one weight takes the codes of its block";
+  let what = [{
+    In more than `poor-blocks` of the blocks of a weight, all codes but the largest are
+    within `block-snr` of the rounding: an outlier sets the scale of the block.
+  }];
+  let why = [{
+    Of 4 bits the largest weight of a block gets code 7, and what is a fourteenth of it
+    or less is 0. Normal weights in blocks of 32 have 20 dB.
+  }];
+  let example = [{
+    ```python
+    block = [0.01, -0.02, 0.9, 0.01]      # codes 0, 0, 7, 0
+    ```
+  }];
+  let instead = [{
+    Use smaller blocks, 8 bits for that weight, or a method that moves outliers away
+    first (AWQ, GPTQ with activation order, rotations).
+  }];
+}
+
+def Portability : QuantizationRule<"MP614", "portability"> {
+  let severity = "note";
+  let thresholds = [
+    Threshold<"portable-share", "1e-5",
+              "share of a product's pairs that are expected to saturate">,
+  ];
+  let summary = "the same file gives other results on other targets";
+  let what = [{
+    Products whose pairs saturate, sums that wrap and zero points that are Inf are
+    counted on every target that mpopt knows; those that differ from the one that is
+    judged are listed.
+  }];
+  let why = [{
+    A file that was measured on one machine is not measured on another: codes are the
+    same, and what kernels do with them is not.
+  }];
+  let example = [{
+    ```sh
+    mpopt --check model.int8.onnx                          # right with VNNI
+    mpopt --check model.int8.onnx --target ort-cpu-avx2    # and wrong without
+    ```
+  }];
+  let instead = [{
+    Judge the file with `--target` of each machine it is for, and mend what the listed
+    rules find there.
   }];
 }
 

@@ -9,6 +9,7 @@
 #include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/ConstantText.h"
+#include "mpopt/Propagate/IntegerProduct.h"
 #include "mpopt/Propagate/Masks.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 
@@ -29,7 +30,8 @@ struct CollapsedChannels
 
 private:
   void judgeScores(mp::QuantizeOp op, const RangeAnalysis &ranges);
-  void judgeWeight(mp::DequantizeOp op, const RangeAnalysis &ranges);
+  void judgeWeight(Operation *op, Value weight, Value scale, Value zeroPoint,
+                   int64_t axis, const RangeAnalysis &ranges);
 };
 } // namespace
 
@@ -37,7 +39,9 @@ void CollapsedChannels::judgeScores(mp::QuantizeOp op,
                                     const RangeAnalysis &ranges) {
   std::optional<MaskedScores> scores = findMaskedScores(op.getInput(), ranges);
   double step = std::fabs(ranges.of(op.getScale()).hull().mean);
-  if (!scores || !(std::sqrt(scores->live.variance) < step))
+  // A mask alone has 0 for what it lets pass, which is a code.
+  if (!scores || scores->live.variance == 0 ||
+      !(std::sqrt(scores->live.variance) < step))
     return;
   // Where all scores are equal, their first-order effect says little.
   report(op, op.getResult(), Certainty::Likely)
@@ -51,21 +55,26 @@ void CollapsedChannels::judgeScores(mp::QuantizeOp op,
       .cause(op.getScale(), "is the scale");
 }
 
-void CollapsedChannels::judgeWeight(mp::DequantizeOp op,
-                                    const RangeAnalysis &ranges) {
-  auto format = storageFormatOf(op);
-  MaybeShape scales = getShape(op.getScale());
-  if (!format || format->floats || !isConstant(op.getInput()) || !scales ||
-      getNumElements(scales) != 1)
-    return;
-  const AbstractValue &codes = ranges.of(op.getInput());
-  double zero =
-      op.getZeroPoint() ? ranges.of(op.getZeroPoint()).hull().mean : 0;
-  std::optional<int64_t> axis;
+/// The axis of output channels of a weight that has one scale for all of them.
+static std::optional<int64_t> findAxis(mp::DequantizeOp op) {
+  MaybeShape scales = getShape(op.getScale()), shape = getShape(op.getResult());
+  if (!isConstant(op.getInput()) || !scales || getNumElements(scales) != 1 ||
+      !shape)
+    return std::nullopt;
   for (OpOperand &use : op.getResult().getUses())
-    if (!axis)
-      axis = findChannelAxis(use, int64_t(codes.rank()));
-  if (!axis || codes.dims()[*axis] < 2)
+    if (auto axis = findChannelAxis(use, int64_t(shape->size())))
+      return axis;
+  return std::nullopt;
+}
+
+void CollapsedChannels::judgeWeight(Operation *op, Value weight, Value scale,
+                                    Value zeroPoint, int64_t at,
+                                    const RangeAnalysis &ranges) {
+  auto format = storageFormatOf(getElementType(weight));
+  const AbstractValue &codes = ranges.of(weight);
+  std::optional<int64_t> axis = normalizeAxis(at, int64_t(codes.rank()));
+  double zero = zeroPoint ? ranges.of(zeroPoint).hull().mean : 0;
+  if (!format || format->floats || !axis || codes.dims()[*axis] < 2)
     return;
   std::vector<double> largest(codes.dims()[*axis]);
   size_t inner = countGroups(codes.dims().drop_front(*axis + 1));
@@ -80,17 +89,27 @@ void CollapsedChannels::judgeWeight(mp::DequantizeOp op,
       llvm::count_if(largest, [](double most) { return most <= 1; });
   if (double(collapsed) < double(groups) * threshold("collapsed-share"))
     return;
-  report(op, op.getResult())
-      .tensor(op.getInput())
+  // Its errors are those of the numbers, where an op gives these.
+  report(op, isa<mp::DequantizeOp>(op) ? op->getResult(0) : weight)
+      .tensor(weight)
       .message(std::to_string(collapsed) + " of " + std::to_string(groups) +
                " channels of the weight have no code past 1: they share the "
                "scale of the largest")
-      .cause(op.getScale(), "is the scale of all channels");
+      .cause(scale, "is the scale of all channels");
 }
 
 void CollapsedChannels::judge(Operation *op, const RangeAnalysis &ranges) {
   if (auto quantize = dyn_cast<mp::QuantizeOp>(op))
-    judgeScores(quantize, ranges);
-  else if (auto dequantize = dyn_cast<mp::DequantizeOp>(op))
-    judgeWeight(dequantize, ranges);
+    return judgeScores(quantize, ranges);
+  if (auto dequantize = dyn_cast<mp::DequantizeOp>(op)) {
+    if (std::optional<int64_t> axis = findAxis(dequantize))
+      judgeWeight(op, dequantize.getInput(), dequantize.getScale(),
+                  dequantize.getZeroPoint(), *axis, ranges);
+    return;
+  }
+  std::optional<IntegerProduct> product = findIntegerProduct(op);
+  if (product && isConstant(product->rhs) &&
+      getNumElements(getShape(product->rhsScale)) == 1)
+    judgeWeight(op, product->rhs, product->rhsScale, product->rhsZeroPoint,
+                product->axis, ranges);
 }

@@ -6,7 +6,6 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
-#include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/RangeInterface.h"
 

@@ -69,3 +69,34 @@ func.func @within(%x: tensor<64xf32>) -> tensor<64xf8E4M3FN> {
   %q = mp.quantize %x, %scale {saturate = false} : (tensor<64xf32>, tensor<f32>) -> tensor<64xf8E4M3FN>
   return %q : tensor<64xf8E4M3FN>
 }
+
+// -----
+
+// Nothing rectifies numbers that codes stand for: the unsigned pair cuts off one sign.
+func.func @unsigned_again() -> tensor<8xui8> {
+  // expected-note @below {{is the scale}}
+  %scale = mp.constant dense<0.01> : tensor<f32>
+  %codes = mp.constant dense<[-120, 90, -60, 30, 110, -20, 75, -127]> : tensor<8xsi8>
+  %zero = mp.constant dense<0> : tensor<ui8>
+  %w = mp.dequantize %codes, %scale : (tensor<8xsi8>, tensor<f32>) -> tensor<8xf32>
+  // expected-warning @below {{of the values are clipped at [0, 2.55]}}
+  %q = mp.quantize %w, %scale zero_point %zero : (tensor<8xf32>, tensor<f32>, tensor<ui8>) -> tensor<8xui8>
+  return %q : tensor<8xui8>
+}
+
+// -----
+
+// The weight of a product at run time; its zero point is 100.
+func.func @at_run_time(%x: tensor<8x4xf32>) -> tensor<8x3xf32> {
+  %codes, %sx, %zx = mp.dynamic_quantize %x : (tensor<8x4xf32>) -> (tensor<8x4xui8>, tensor<f32>, tensor<ui8>)
+  // expected-note @below {{is the scale of all channels}}
+  %sw = mp.constant dense<0.01> : tensor<f32>
+  %zw = mp.constant dense<100> : tensor<ui8>
+  %w = mp.constant dense<[[100, 20, 101], [99, 90, 100], [101, 255, 100], [100, 7, 99]]> : tensor<4x3xui8>
+  // expected-warning @below {{2 of 3 channels of the weight have no code past 1}}
+  %p = mp.matmul_integer %codes, %w lhs_zero %zx rhs_zero %zw : (tensor<8x4xui8>, tensor<4x3xui8>, tensor<ui8>, tensor<ui8>) -> tensor<8x3xsi32>
+  %f = mp.cast %p : (tensor<8x3xsi32>) -> tensor<8x3xf32>
+  %s = mp.mul %sx, %sw : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %r = mp.mul %f, %s : (tensor<8x3xf32>, tensor<f32>) -> tensor<8x3xf32>
+  return %r : tensor<8x3xf32>
+}
