@@ -148,12 +148,15 @@ static bool losesMore(Value value, const RangeAnalysis &ranges) {
          !(std::sqrt(meanSquare(known)) >= format->minNormal);
 }
 
-/// True if a value holds all that is expected of it to the format's precision.
+/// True if a value holds all that is expected of it to the format's precision,
+/// or to that of FP16: subnormal numbers of FP32 have as many bits still.
 static bool holdsLeast(Value value, const RangeAnalysis &ranges) {
   const FloatFormat *format = getFloatFormat(getElementType(value));
   const AbstractValue &known = ranges.preRounding(value);
-  return format && known.hasLikely() &&
-         known.hull().likelyLo >= format->minNormal;
+  if (!format || !known.hasLikely())
+    return false;
+  double least = format->minSubnormal / FloatFormat::f16().epsilon();
+  return known.hull().likelyLo >= std::min(least, format->minNormal);
 }
 
 /// True if rows are over a norm of theirs: none of their elements is below 0
