@@ -105,6 +105,8 @@ describePlan(ModuleOp module, const CastPlan &plan,
     OpRef name = getOpRef(op);
     KeptOpRef &entry = byName[{name.scope, name.name}];
     entry.op = std::move(name);
+    if (entry.reason.empty())
+      entry.reason = kept->second.why;
     for (Value result : op->getResults())
       if (std::string tensor = getTensorPath(result);
           !tensor.empty() && isa<FloatType>(getElementType(result)) &&

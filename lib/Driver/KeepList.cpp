@@ -40,6 +40,8 @@ static void writeOwn(OStream &json, llvm::ArrayRef<KeptOpRef> ops) {
             for (const std::string &print : kept.why)
               json.value(print);
           });
+          if (!kept.reason.empty())
+            json.attribute("reason", jsonText(kept.reason));
         });
     });
   });

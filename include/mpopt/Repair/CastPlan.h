@@ -11,6 +11,8 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <string>
+
 namespace mpopt {
 
 /// The casts in front of one op.
@@ -21,6 +23,8 @@ struct OpCasts {
   llvm::SmallVector<unsigned, 1> operands;
   /// The findings, by index, because of which they are cast.
   llvm::SetVector<size_t> reasons;
+  /// The reason as a user reads it; may be empty.
+  std::string why = {};
 };
 
 using CastPlan = llvm::MapVector<mlir::Operation *, OpCasts>;

@@ -44,6 +44,12 @@ struct KeepRequest {
   /// Expected errors of outputs count by themselves, not only those that a
   /// finding causes.
   bool byErrors;
+  /// The largest expected error that is asked for. Nothing: outputs below the
+  /// threshold of a warning are left alone, the others brought down to a
+  /// quarter of it.
+  std::optional<double> maxError = {};
+  /// Inputs and outputs of the model stay FP32.
+  bool wideBorders = false;
 };
 
 struct KeepList {
@@ -51,13 +57,16 @@ struct KeepList {
   /// Findings above a note that stay with the list; outputs whose expected
   /// error stays too large, without a finding of their own, are among them.
   unsigned left = 0;
+  /// The largest expected error of an output with the list; nothing if one is
+  /// not known.
+  std::optional<double> error = {};
 };
 
 /// The ops of `module`, to which a precision was applied, that have to compute
 /// in f32. Nothing is kept against notes. All ops that one node of the model
 /// became are kept, or none. `verdict` and what `analyze` returns have effects.
 KeepList findKeepList(mlir::ModuleOp module, const Verdict &verdict,
-                      KeepRequest request, Analyze analyze);
+                      const KeepRequest &request, Analyze analyze);
 
 } // namespace mpopt
 

@@ -13,6 +13,8 @@ struct KeptOpRef {
   OpRef op;
   /// Fingerprints of the findings that it is kept for.
   std::vector<std::string> why;
+  /// Why, as a user reads it; may be empty.
+  std::string reason = {};
   /// True if the importer made up the name: converters cannot find the op by
   /// it.
   bool unnamed = false;

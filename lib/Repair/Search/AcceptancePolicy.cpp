@@ -10,25 +10,24 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// The shares of the threshold that errors are brought down to: estimates are
-/// within a factor 2 to 4 of the truth (docs/effect.md), so that an error just
-/// below the threshold may pass it. Where a model is broken most of them are of
-/// few elements, and less certain. bench/keep_zoo.py shows what others leave.
-static constexpr double kMargin = 0.5, kMarginOfBroken = 0.25;
+/// The share of the threshold that errors past it are brought down to:
+/// estimates are mostly within a factor 2 of the truth (docs/effect.md), so
+/// that an error just below the threshold may pass it.
+static constexpr double kMargin = 0.5;
 
 AcceptancePolicy::AcceptancePolicy(Certainty least, ModuleOp module,
-                                   const TrialResult &result)
+                                   const TrialResult &result,
+                                   std::optional<double> maxError)
     : least(least) {
   for (const OutputState &output : result.outputs) {
     double warning = getThreshold(module, output.isDecision ? kDecisionWarning
                                                             : kEffectWarning);
-    double broken =
-        getThreshold(module, output.isDecision ? kDecisionError : kEffectError);
+    double limit = output.error < warning ? warning : warning * kMargin;
+    if (maxError)
+      warning = limit = *maxError;
     warnings.push_back(warning);
     before.push_back(output.error);
-    limits.push_back(!(output.error < broken)  ? warning * kMarginOfBroken
-                     : output.error >= warning ? warning * kMargin
-                                               : warning);
+    limits.push_back(limit);
   }
 }
 

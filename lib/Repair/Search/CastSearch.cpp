@@ -11,8 +11,11 @@
 #include "RoundingCover.h"
 
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Report/RuleTable.h"
+
+#include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
 #include <functional>
@@ -26,7 +29,7 @@ using namespace mpopt;
 static constexpr unsigned kMostIslandRuns = 4;
 /// Runs in all: as many as analyse so many ops, within limits: half a second to
 /// a few seconds (docs/keep.md).
-static constexpr size_t kBudget = 60'000, kFewestRuns = 16, kMostRuns = 96;
+static constexpr size_t kBudget = 40'000, kFewestRuns = 10, kMostRuns = 96;
 
 static size_t countOps(ModuleOp module) {
   size_t count = 1;
@@ -37,7 +40,7 @@ static size_t countOps(ModuleOp module) {
 CastSearch::CastSearch(ModuleOp module, ArrayRef<FindingList::Entry> entries,
                        Trials &trials, AcceptancePolicy policy)
     : module(module), entries(entries), trials(trials), policy(policy),
-      nodes(module), composites(module),
+      nodes(module), prices(nodes), composites(module),
       runsLeft(std::clamp(kBudget / countOps(module), kFewestRuns, kMostRuns)) {
 }
 
@@ -68,6 +71,7 @@ CastPlan CastSearch::getPlan(const Kept &planned) const {
       OpCasts &casts = plan[op];
       casts.type = Float32Type::get(op->getContext());
       casts.reasons = reasons.lookup(node);
+      casts.why = texts.lookup(node);
       // A list of nodes has no operands.
       if (!effects)
         casts.operands = findOperands(op, entries, casts.reasons);
@@ -151,14 +155,42 @@ CastSearch::Reasons CastSearch::reasonsFor(size_t output) const {
   return found.empty() ? findReasons() : found;
 }
 
+std::string CastSearch::describe(const Violation &violation) const {
+  for (const FindingList::Entry &entry : entries)
+    if (policy.counts(entry) && getPlaceOf(entry) == violation.place &&
+        !entry.finding.message.empty())
+      return entry.finding.message;
+  const RuleInfo *rule = findRule(violation.rule);
+  return ("beside ops in FP32: " + StringRef(rule->summary)).str();
+}
+
+std::string CastSearch::nameOf(size_t output) const {
+  size_t floats = effects->outputs.size();
+  return "`" +
+         (output < floats ? effects->outputs[output].name
+                          : effects->decisions[output - floats].name) +
+         "`";
+}
+
+/// The tensor in which `value` is stored, as the model names it.
+static std::string nameStored(Value value) {
+  Value source = peel(value, Peel::InsertedCasts);
+  std::string name = getTensorName(source);
+  return name.empty() ? std::string("a number") : "`" + name + "`";
+}
+
 //===----------------------------------------------------------------------===//
 // More nodes
 //===----------------------------------------------------------------------===//
 
-bool CastSearch::keep(const NodeSet &added, const Reasons &why) {
+bool CastSearch::keep(const NodeSet &added, const Reasons &why,
+                      const Twine &text) {
   bool grew = false;
   for (Node node : added) {
-    grew |= kept.insert(node).second;
+    if (kept.insert(node).second) {
+      grew = true;
+      texts[node] = text.str();
+    }
     reasons[node].insert_range(why);
   }
   return grew;
@@ -170,7 +202,7 @@ void CastSearch::add(const FixAction &action, size_t entry) {
     nodes.add(op, added);
   Reasons why;
   why.insert(entry);
-  keep(added, why);
+  keep(added, why, "");
 }
 
 /// The nodes that a finding asks for; where they are kept already, those that
@@ -230,7 +262,7 @@ bool CastSearch::growByViolations(
     if (!policy.counts(violation) || !isMeant(violation))
       continue;
     Reasons why = reasonsFor(violation);
-    grew |= keep(around(violation, why), why);
+    grew |= keep(around(violation, why), why, describe(violation));
   }
   return grew;
 }
@@ -253,50 +285,93 @@ std::optional<TrialResult> CastSearch::growIslands() {
 bool CastSearch::growByOrigins(const TrialResult &result) {
   bool grew = false;
   for (auto [index, output] : llvm::enumerate(result.outputs)) {
-    NodeSet added;
-    for (Value value : output.origins)
+    for (Value value : output.origins) {
+      NodeSet added;
       added.insert_range(nodes.nodesOf(value));
-    grew |= keep(added, reasonsFor(index));
+      grew |= keep(added, reasonsFor(index),
+                   "Inf or NaN that begins at " + nameStored(value) +
+                       " reaches " + nameOf(index));
+    }
   }
   return grew;
 }
 
+namespace {
+/// The roundings of outputs whose errors are too large.
+struct ExcessiveErrors {
+  std::vector<RoundingSum> sums;
+  /// The output of each sum, and the factor of its squares.
+  std::vector<std::pair<size_t, double>> outputs;
+  llvm::MapVector<Value, RoundingSite> sites;
+
+  void add(size_t index, const OutputState &output, double limit);
+};
+} // namespace
+
+void ExcessiveErrors::add(size_t index, const OutputState &output,
+                          double limit) {
+  for (const OutputEffect::Sum &given : output.sums) {
+    RoundingSum sum;
+    sum.limit = std::pow(limit, 2) / given.factor;
+    auto add = [&](Value value, double square) {
+      sites[value].parts.push_back({unsigned(sums.size()), square});
+      sum.value += square;
+    };
+    if (given.values.empty())
+      for (auto [value, square] : output.squares)
+        add(value, square);
+    else
+      for (Value value : given.values)
+        add(value, output.squares.lookup(value));
+    sums.push_back(sum);
+    outputs.push_back({index, given.factor});
+  }
+}
+
+/// "rounding `x` moves `y` by 3.00 %", of the output that it moves most.
+std::string CastSearch::describeRounding(Value value,
+                                         ArrayRef<double> errors) const {
+  const auto *most = std::max_element(errors.begin(), errors.end());
+  size_t output = most - errors.begin();
+  if (output >= effects->outputs.size())
+    return llvm::formatv("rounding {0} changes {1:f2} % of {2}",
+                         nameStored(value), *most * 100, nameOf(output));
+  std::string moved = *most > 1 ? std::string("more than its largest value")
+                                : llvm::formatv("{0:f2} %", *most * 100);
+  return "rounding " + nameStored(value) + " moves " + nameOf(output) + " by " +
+         moved;
+}
+
 /// Against the roundings that cause most of the errors which are too large.
 bool CastSearch::growBySums(const TrialResult &result) {
-  std::vector<RoundingSum> sums;
-  std::vector<size_t> outputs;
-  llvm::MapVector<Value, RoundingSite> sites;
-  for (auto [index, output] : llvm::enumerate(result.outputs)) {
-    if (!std::isfinite(output.error) || output.error < policy.limit(index))
-      continue;
-    for (const OutputEffect::Sum &given : output.sums) {
-      RoundingSum sum;
-      sum.limit = std::pow(policy.limit(index), 2) / given.factor;
-      auto add = [&](Value value, double square) {
-        sites[value].parts.push_back({unsigned(sums.size()), square});
-        sum.value += square;
-      };
-      if (given.values.empty())
-        for (auto [value, square] : output.squares)
-          add(value, square);
-      else
-        for (Value value : given.values)
-          add(value, output.squares.lookup(value));
-      sums.push_back(sum);
-    }
-    outputs.push_back(index);
-  }
+  ExcessiveErrors excess;
+  for (auto [index, output] : llvm::enumerate(result.outputs))
+    if (std::isfinite(output.error) && output.error >= policy.limit(index))
+      excess.add(index, output, policy.limit(index));
   std::vector<RoundingSite> held;
-  for (auto &[value, site] : sites) {
+  std::vector<Value> values;
+  for (auto &[value, site] : excess.sites) {
     llvm::append_range(site.nodes, nodes.nodesOf(value));
-    if (!site.nodes.empty())
-      held.push_back(std::move(site));
+    if (site.nodes.empty())
+      continue;
+    held.push_back(std::move(site));
+    values.push_back(value);
   }
-  NodeSet added;
-  added.insert_range(coverRoundings(held, sums, kept));
   bool grew = false;
-  for (size_t index : outputs)
-    grew |= keep(added, reasonsFor(index));
+  for (auto [node, index] :
+       coverRoundings(held, excess.sums, kept,
+                      [&](Node node) { return prices.shareOf(node); })) {
+    Reasons why;
+    std::vector<double> errors(result.outputs.size());
+    for (auto [sum, square] : held[index].parts) {
+      auto [output, factor] = excess.outputs[sum];
+      errors[output] = std::max(errors[output], std::sqrt(square * factor));
+      why.insert_range(reasonsFor(output));
+    }
+    NodeSet added;
+    added.insert(node);
+    grew |= keep(added, why, describeRounding(values[index], errors));
+  }
   return grew;
 }
 

@@ -13,6 +13,7 @@
 
 #include "AcceptancePolicy.h"
 #include "Nodes.h"
+#include "Prices.h"
 
 #include <map>
 #include <set>
@@ -33,7 +34,7 @@ public:
   std::optional<TrialResult> growIslands();
   /// The list for outputs' errors and all findings: grown, then shrunk.
   KeepList findList(const Verdict &verdict, const TrialResult &before,
-                    const RangeAnalysis &ranges);
+                    const KeepRequest &request);
 
   /// The default action of a finding, if its rule plans none itself.
   FixAction keepAround(const FindingList::Entry &entry) const {
@@ -54,17 +55,25 @@ private:
   bool growByOrigins(const TrialResult &result);
   bool growBySums(const TrialResult &result);
   NodeSet around(const Violation &violation, const Reasons &why);
-  bool keep(const NodeSet &nodes, const Reasons &why);
+  /// `text` is the reason as a user reads it.
+  bool keep(const NodeSet &nodes, const Reasons &why, const llvm::Twine &text);
   std::optional<Node> findKept(mlir::Operation *op) const;
   Reasons findReasons(llvm::function_ref<bool(const FindingList::Entry &)>
                           isMeant = nullptr) const;
   Reasons reasonsFor(const Violation &violation) const;
   Reasons reasonsFor(size_t output) const;
+  std::string describe(const Violation &violation) const;
+  std::string describeRounding(mlir::Value value,
+                               llvm::ArrayRef<double> errors) const;
+  std::string nameOf(size_t output) const;
 
   void growToMargin(const TrialResult &before, const RangeAnalysis &ranges);
   llvm::MapVector<Node, Reasons> findOverflowing(const TrialResult &before);
 
+  void fillIslands(bool wideBorders);
+  Reasons reasonsBeside(Node node) const;
   void shrink();
+  llvm::SmallVector<llvm::SmallVector<Node>> groupByKind(bool backward) const;
   bool shrinkBy(llvm::ArrayRef<Node> nodes, bool split);
   bool mayGo(const Kept &without);
 
@@ -74,6 +83,7 @@ private:
   AcceptancePolicy policy;
   const OutputEffects *effects = nullptr;
   Nodes nodes;
+  Prices prices;
   Composites composites;
   unsigned runsLeft;
   /// The result with the nodes that are kept now.
@@ -85,6 +95,7 @@ private:
   /// Nodes that do not go, although the result would allow it.
   Kept pinned;
   llvm::DenseMap<Node, Reasons> reasons;
+  llvm::DenseMap<Node, std::string> texts;
   /// Lists that are too short, sorted.
   std::set<std::vector<Node>> rejected;
 };

@@ -3,6 +3,8 @@
 
 #include "CastSearch.h"
 
+#include "IslandCut.h"
+
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/RangeSupport.h"
 #include "mpopt/Report/RuleTable.h"
@@ -66,7 +68,9 @@ void CastSearch::growToMargin(const TrialResult &before,
       if (isNear(result, ranges, factor))
         added.insert_range(nodes.nodesOf(result));
     added.remove_if([&](Node node) { return smaller.contains(node); });
-    keep(added, why);
+    keep(added, why,
+         "its numbers come as near to the largest one as those of ops of its "
+         "kind that pass it");
     margin.insert_range(added);
   };
   for (auto &[node, why] : overflowing)
@@ -151,32 +155,87 @@ bool CastSearch::shrinkBy(ArrayRef<Node> gone, bool split) {
   return first && second;
 }
 
+/// What may go, by kind: first what multiplies, which costs most, then by where
+/// a kind comes first.
+SmallVector<SmallVector<Node>> CastSearch::groupByKind(bool backward) const {
+  SmallVector<Node> order;
+  llvm::copy_if(kept, std::back_inserter(order),
+                [&](Node node) { return !pinned.contains(node); });
+  llvm::sort(order);
+  if (backward)
+    std::reverse(order.begin(), order.end());
+  llvm::MapVector<std::string, SmallVector<Node>,
+                  std::map<std::string, unsigned>>
+      kinds;
+  for (Node node : order)
+    kinds[nodes.kindOf(node)].push_back(node);
+  SmallVector<SmallVector<Node>> groups;
+  for (auto &[kind, ofKind] : kinds)
+    groups.push_back(std::move(ofKind));
+  llvm::stable_sort(groups, [&](ArrayRef<Node> lhs, ArrayRef<Node> rhs) {
+    return prices.multiplies(lhs.front()) > prices.multiplies(rhs.front());
+  });
+  return groups;
+}
+
 /// Layers repeat: what one does without, the others mostly do, too. From the
 /// end to the front, then back, so that islands are peeled from both sides.
 void CastSearch::shrink() {
-  for (bool split : {false, true}) {
-    for (bool backward : {true, false}) {
-      llvm::MapVector<StringRef, SmallVector<Node>> kinds;
-      SmallVector<Node> order;
-      llvm::copy_if(kept, std::back_inserter(order),
-                    [&](Node node) { return !pinned.contains(node); });
-      llvm::sort(order);
-      if (backward)
-        std::reverse(order.begin(), order.end());
-      std::vector<std::string> texts;
-      texts.reserve(order.size());
-      for (Node node : order)
-        kinds[texts.emplace_back(nodes.kindOf(node))].push_back(node);
-      for (auto &[kind, ofKind] : kinds)
-        shrinkBy(ofKind, split && ofKind.size() > 1);
-      if (split)
-        break;
-    }
+  for (auto [backward, split] :
+       {std::pair(true, false), std::pair(false, false), std::pair(true, true)})
+    for (ArrayRef<Node> ofKind : groupByKind(backward))
+      shrinkBy(ofKind, split && ofKind.size() > 1);
+}
+
+/// The reasons of the nodes beside one.
+CastSearch::Reasons CastSearch::reasonsBeside(Node node) const {
+  Reasons found;
+  for (Operation *op : nodes.opsOf(node)) {
+    llvm::SetVector<Operation *> beside;
+    for (Value operand : op->getOperands())
+      if (Operation *maker = getMaker(operand, Peel::InsertedCasts))
+        beside.insert(maker);
+    for (Value result : op->getResults())
+      addReaders(result, beside, 1);
+    for (Operation *neighbour : beside)
+      if (std::optional<Node> its = findKept(neighbour))
+        found.insert_range(reasons.lookup(*its));
   }
+  return found;
+}
+
+/// Nodes between islands that cost less than the casts.
+void CastSearch::fillIslands(bool wideBorders) {
+  NodeSet inside = findCheaperInside(module, nodes, prices, kept, wideBorders);
+  if (inside.empty() || runsLeft == 0)
+    return;
+  Kept smaller = kept;
+  for (Node node : inside) {
+    NodeSet added;
+    added.insert(node);
+    keep(added, reasonsBeside(node),
+         "beside ops in FP32: casts would cost more");
+  }
+  std::optional<TrialResult> state = tryNodes(kept);
+  if (state && policy.isAsGood(*state, now))
+    now = std::move(*state);
+  else
+    kept = std::move(smaller);
+}
+
+/// Nothing if an error is not known.
+static std::optional<double> largestError(const TrialResult &result) {
+  double largest = 0;
+  for (const OutputState &output : result.outputs) {
+    if (std::isnan(output.error))
+      return std::nullopt;
+    largest = std::max(largest, output.error);
+  }
+  return largest;
 }
 
 KeepList CastSearch::findList(const Verdict &verdict, const TrialResult &before,
-                              const RangeAnalysis &ranges) {
+                              const KeepRequest &request) {
   effects = &*verdict.effects;
   nodes.setDeciding(!effects->decisions.empty());
   now = before;
@@ -194,19 +253,21 @@ KeepList CastSearch::findList(const Verdict &verdict, const TrialResult &before,
     }
     now = std::move(*result);
   }
-  growToMargin(before, ranges);
-  if (!kept.empty())
+  growToMargin(before, request.ranges);
+  if (!kept.empty()) {
     shrink();
-  return {getPlan(), policy.countLeft(now)};
+    fillIslands(request.wideBorders);
+  }
+  return {getPlan(), policy.countLeft(now), largestError(now)};
 }
 
 KeepList mpopt::findKeepList(ModuleOp module, const Verdict &verdict,
-                             KeepRequest request, Analyze analyze) {
+                             const KeepRequest &request, Analyze analyze) {
   Trials trials(module, verdict.entries, analyze);
   TrialResult before = trials.describe(verdict);
   AcceptancePolicy policy(request.least);
   if (request.byErrors)
-    policy = AcceptancePolicy(request.least, module, before);
+    policy = AcceptancePolicy(request.least, module, before, request.maxError);
   return CastSearch(module, verdict.entries, trials, policy)
-      .findList(verdict, before, request.ranges);
+      .findList(verdict, before, request);
 }

@@ -19,28 +19,32 @@ namespace {
 class Cover {
 public:
   Cover(ArrayRef<RoundingSite> sites, ArrayRef<RoundingSum> sums,
-        const llvm::DenseSet<unsigned> &kept);
+        const llvm::DenseSet<unsigned> &kept,
+        llvm::function_ref<double(unsigned)> price);
 
-  SmallVector<unsigned> run();
+  SmallVector<CoveringNode> run();
 
 private:
   bool isMet() const;
   double worth(const RoundingSite &site) const;
   SmallVector<unsigned, 4> missing(const RoundingSite &site) const;
   double gain(ArrayRef<unsigned> nodes) const;
-  void take(ArrayRef<unsigned> nodes);
+  void take(ArrayRef<unsigned> nodes, size_t index);
 
+  ArrayRef<RoundingSite> all;
   std::vector<const RoundingSite *> sites;
   std::vector<RoundingSum> sums;
   llvm::DenseSet<unsigned> kept;
   llvm::DenseMap<unsigned, SmallVector<unsigned, 4>> sitesOf;
-  SmallVector<unsigned> added;
+  llvm::function_ref<double(unsigned)> price;
+  SmallVector<CoveringNode> added;
 };
 } // namespace
 
 Cover::Cover(ArrayRef<RoundingSite> all, ArrayRef<RoundingSum> sums,
-             const llvm::DenseSet<unsigned> &kept)
-    : sums(sums.begin(), sums.end()), kept(kept) {
+             const llvm::DenseSet<unsigned> &kept,
+             llvm::function_ref<double(unsigned)> price)
+    : all(all), sums(sums.begin(), sums.end()), kept(kept), price(price) {
   for (const RoundingSite &site : all)
     if (!missing(site).empty())
       sites.push_back(&site);
@@ -89,11 +93,11 @@ double Cover::gain(ArrayRef<unsigned> nodes) const {
   return sum;
 }
 
-void Cover::take(ArrayRef<unsigned> nodes) {
+void Cover::take(ArrayRef<unsigned> nodes, size_t index) {
   llvm::DenseSet<unsigned> seen;
   for (unsigned node : nodes) {
     kept.insert(node);
-    added.push_back(node);
+    added.push_back({node, index});
   }
   for (unsigned node : nodes)
     for (unsigned index : sitesOf.find(node)->second)
@@ -102,29 +106,35 @@ void Cover::take(ArrayRef<unsigned> nodes) {
           sums[sum].value -= part;
 }
 
-SmallVector<unsigned> Cover::run() {
+SmallVector<CoveringNode> Cover::run() {
   while (!isMet()) {
     SmallVector<unsigned, 4> best;
+    size_t index = 0;
     double most = 0;
     for (const RoundingSite *site : sites) {
       SmallVector<unsigned, 4> nodes = missing(*site);
       if (nodes.empty())
         continue;
-      double each = gain(nodes) / double(nodes.size());
+      double paid = 0;
+      for (unsigned node : nodes)
+        paid += price(node);
+      double each = gain(nodes) / paid;
       if (each > most) {
         most = each;
+        index = site - all.data();
         best = std::move(nodes);
       }
     }
     if (best.empty())
       break;
-    take(best);
+    take(best, index);
   }
   return added;
 }
 
-SmallVector<unsigned>
+SmallVector<CoveringNode>
 mpopt::coverRoundings(ArrayRef<RoundingSite> sites, ArrayRef<RoundingSum> sums,
-                      const llvm::DenseSet<unsigned> &kept) {
-  return Cover(sites, sums, kept).run();
+                      const llvm::DenseSet<unsigned> &kept,
+                      llvm::function_ref<double(unsigned)> price) {
+  return Cover(sites, sums, kept, price).run();
 }

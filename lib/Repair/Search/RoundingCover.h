@@ -10,7 +10,9 @@
 #ifndef MPOPT_LIB_REPAIR_SEARCH_ROUNDINGCOVER_H
 #define MPOPT_LIB_REPAIR_SEARCH_ROUNDINGCOVER_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <vector>
@@ -29,14 +31,18 @@ struct RoundingSum {
   double value = 0, limit = 0;
 };
 
+/// A node, and the index of the site for which it was taken.
+using CoveringNode = std::pair<unsigned, size_t>;
+
 /// Adds nodes to `kept` until each sum is within its limit, or no site helps.
 /// Each time the site is taken that, with those that its nodes complete, gives
-/// most for a node. Sites whose nodes are all kept already are ignored. Returns
-/// the nodes that were added.
-llvm::SmallVector<unsigned>
+/// most for the price of its nodes. Sites whose nodes are all kept already are
+/// ignored. Returns the nodes that were added.
+llvm::SmallVector<CoveringNode>
 coverRoundings(llvm::ArrayRef<RoundingSite> sites,
                llvm::ArrayRef<RoundingSum> sums,
-               const llvm::DenseSet<unsigned> &kept);
+               const llvm::DenseSet<unsigned> &kept,
+               llvm::function_ref<double(unsigned)> price);
 
 } // namespace mpopt
 
