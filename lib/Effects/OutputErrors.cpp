@@ -21,6 +21,7 @@
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Propagate/Branches.h"
+#include "mpopt/Propagate/LoopStates.h"
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
@@ -399,6 +400,8 @@ std::optional<double> OutputErrors::squareIn(Part &part, size_t index,
       return its ? &analysis.of(its) : nullptr;
     };
     square *= OwnSlope(place, gradientOf).factor(ranges, error);
+    if (std::optional<LoopState> state = findLoopState(source.value))
+      square *= state->growth * state->growth;
   }
   if (!nonFinite.originsOf(source.value).empty())
     square = std::min(square, squareOfAbsorbed(index, source.value));

@@ -10,6 +10,7 @@
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/LoopStates.h"
 #include "mpopt/Propagate/OpKind.h"
 #include "mpopt/Repair/Places.h"
 #include "mpopt/Report/RuleTable.h"
@@ -126,6 +127,13 @@ ArrayRef<Node> Nodes::nodesOf(Value value) {
 SmallVector<Node, 4> Nodes::findNodes(Value value) const {
   NodeSet nodes;
   Value source = peel(value, Peel::InsertedCasts);
+  // Stored once behind the loop, it is as good as exact.
+  if (std::optional<LoopState> state = findLoopState(source)) {
+    for (Operation *op : state->ops)
+      if (!isInserted(op) && !add(op, nodes))
+        return {};
+    return SmallVector<Node, 4>(nodes.begin(), nodes.end());
+  }
   auto argument = dyn_cast<BlockArgument>(source);
   bool isInput =
       argument && isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
