@@ -44,10 +44,6 @@ struct KeepRequest {
   /// Expected errors of outputs count by themselves, not only those that a
   /// finding causes.
   bool byErrors;
-  /// The largest expected error that is asked for. Nothing: outputs below the
-  /// threshold of a warning are left alone, the others brought down to a
-  /// quarter of it.
-  std::optional<double> maxError = {};
   /// Inputs and outputs of the model stay FP32.
   bool wideBorders = false;
 };

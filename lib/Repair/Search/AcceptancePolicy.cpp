@@ -16,18 +16,14 @@ using namespace mpopt;
 static constexpr double kMargin = 0.5;
 
 AcceptancePolicy::AcceptancePolicy(Certainty least, ModuleOp module,
-                                   const TrialResult &result,
-                                   std::optional<double> maxError)
+                                   const TrialResult &result)
     : least(least) {
   for (const OutputState &output : result.outputs) {
     double warning = getThreshold(module, output.isDecision ? kDecisionWarning
                                                             : kEffectWarning);
-    double limit = output.error < warning ? warning : warning * kMargin;
-    if (maxError)
-      warning = limit = *maxError;
     warnings.push_back(warning);
     before.push_back(output.error);
-    limits.push_back(limit);
+    limits.push_back(output.error < warning ? warning : warning * kMargin);
   }
 }
 

@@ -16,7 +16,7 @@ public:
   explicit AcceptancePolicy(Certainty least) : least(least) {}
   /// Errors count, too: each output has a limit, by what it is `before`.
   AcceptancePolicy(Certainty least, mlir::ModuleOp module,
-                   const TrialResult &before, std::optional<double> maxError);
+                   const TrialResult &before);
 
   /// True for findings that count.
   bool counts(const FindingList::Entry &entry) const {

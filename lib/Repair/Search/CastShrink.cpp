@@ -267,7 +267,7 @@ KeepList mpopt::findKeepList(ModuleOp module, const Verdict &verdict,
   TrialResult before = trials.describe(verdict);
   AcceptancePolicy policy(request.least);
   if (request.byErrors)
-    policy = AcceptancePolicy(request.least, module, before, request.maxError);
+    policy = AcceptancePolicy(request.least, module, before);
   return CastSearch(module, verdict.entries, trials, policy)
       .findList(verdict, before, request);
 }
