@@ -383,7 +383,7 @@ TEST(Ledger, ReadsWhatItWrites) {
       true;
   test.ledger.plan.probes[1].blocked = {0};
   test.ledger.plan.probes[1].viaFrom = 0;
-  test.ledger.keep = {{{"op1", "Add", "scope"}, {"print"}, true}};
+  test.ledger.keep = {{{"op1", "Add", "scope"}, {"print"}, "", true}};
   test.ledger.plan.unprobed = {{"u", "why"}};
   Probe parameter;
   parameter.id = int64_t(test.ledger.plan.probes.size());
