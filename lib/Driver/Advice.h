@@ -51,6 +51,7 @@ struct Advice {
   std::string path;
   DeviceProfile device;
   bool train = false;
+  bool quantized = false;      ///< It has one row.
   std::vector<AdviceRow> rows; ///< That of the file's own types is the first.
   /// Rule and place of the findings that row has.
   std::vector<std::pair<std::string, std::string>> common;

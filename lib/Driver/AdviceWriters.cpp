@@ -170,14 +170,16 @@ void mpopt::writeAdvice(llvm::raw_ostream &os, const Advice &advice,
   }
   const Workload &work = advice.rows.front().work;
   if (unsigned uneven = advice.rows.back().work.uneven)
-    style.wrap(
-        count(uneven, "product") + " of " + std::to_string(work.products) +
-            " have a size that is no multiple of what the full rate of " +
-            advice.device.name + " asks for",
-        2, 0);
+    style.wrap(count(uneven, "product") + " of " +
+                   std::to_string(work.products) +
+                   (uneven == 1 ? " has" : " have") +
+                   " a size that is no multiple of what the full rate of " +
+                   advice.device.name + " asks for",
+               2, 0);
   if (work.open)
     style.wrap(count(work.open, "tensor") +
-                   " have an open dimension, which counts as 1: --dim NAME=N",
+                   (work.open == 1 ? " has" : " have") +
+                   " an open dimension, which counts as 1: --dim NAME=N",
                2, 0);
   style.dim("Times are lower bounds: each op takes the longest of its "
             "arithmetic, its traffic and a launch.");

@@ -3,6 +3,7 @@
 
 #include "lib/Driver/Advice.h"
 
+#include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Driver/Actions.h"
 #include "mpopt/Driver/CheckModel.h"
 #include "mpopt/Driver/Output.h"
@@ -127,6 +128,7 @@ static bool measure(const Options &options, const Candidate &candidate,
   if (mine.train)
     mine.train->rankMemory = advice.device.memory;
   auto checked = [&](const ImportResult &imported, const RangeAnalysis &) {
+    advice.quantized |= isQuantized(*imported.module);
     row.work =
         measureWorkload(*imported.module, advice.device, candidate.products);
   };
@@ -163,9 +165,12 @@ static bool measure(const Options &options, const Candidate &candidate,
 /// What most of the time of the first row is spent on, as a clause.
 static std::string describeBound(const Workload &work) {
   double longest = std::max({work.compute, work.memory, work.launches});
-  StringRef what = longest == work.launches ? "launches of small kernels"
-                   : longest == work.memory ? "moving tensors through memory"
-                                            : "arithmetic";
+  StringRef what =
+      longest == work.launches
+          ? "launches of small kernels, which a larger batch or a captured "
+            "graph makes up for and no precision"
+      : longest == work.memory ? "moving tensors through memory"
+                               : "arithmetic";
   return llvm::formatv("{0:f0} % of its time is {1}",
                        work.seconds > 0 ? 100 * longest / work.seconds : 0,
                        what)
@@ -183,6 +188,15 @@ static bool isBetter(const AdviceRow &row, const AdviceRow &best, bool train) {
 
 void mpopt::recommend(Advice &advice) {
   const AdviceRow &first = advice.rows.front();
+  if (advice.quantized) {
+    if (first.isFine(advice.device))
+      advice.chosen = 0;
+    advice.reason = first.isFine(advice.device)
+                        ? "since its codes are those of the file"
+                        : "since the codes of the file are the finding: "
+                          "mpopt --check names it";
+    return;
+  }
   bool fallsBack = first.work.lacking.empty() && first.fits(advice.device);
   std::optional<size_t> best;
   for (auto [index, row] : llvm::enumerate(advice.rows))
@@ -225,6 +239,9 @@ int mpopt::advise(const Options &options, StringRef version) {
     progress.clear();
     if (!known)
       return kFault;
+    // Other precisions are of the graph without its codes, which no file has.
+    if (advice.quantized)
+      break;
   }
   recommend(advice);
   for (const std::string &warning : advice.warnings)

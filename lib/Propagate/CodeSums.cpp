@@ -264,7 +264,8 @@ std::optional<PairSums> mpopt::findPairs(Operation *op,
   bool isUnsigned = codes && isByte(*codes, 0),
        isOffset = codes && isByte(*codes, -128) && target.pairsSigned;
   if (target.pairBits == 0 || !(isUnsigned || isOffset) || !weightCodes ||
-      !isByte(*weightCodes, -128) || !view || !ranges.of(product.lhs).hasLikely())
+      !isByte(*weightCodes, -128) || !view ||
+      !ranges.of(product.lhs).hasLikely())
     return std::nullopt;
   std::optional<PairWalk> walk = walkPairs(op, product, *view);
   size_t rank = ranges.of(product.lhs).rank();
@@ -298,9 +299,9 @@ std::optional<PairSums> mpopt::findPairs(Operation *op,
     auto pointsOf = [&](int64_t at) -> const CodePoints & {
       return points[size_t(walk->inputOf(at)) % points.size()];
     };
-    LostPair lost = expectLoss(one, two, pointsOf(term),
-                               pointsOf(std::min(term + 1, walk->getTerms() - 1)),
-                               lo, hi);
+    LostPair lost =
+        expectLoss(one, two, pointsOf(term),
+                   pointsOf(std::min(term + 1, walk->getTerms() - 1)), lo, hi);
     sums.expected += stride * lost.share;
     sums.mean[channel] += stride * lost.mean;
     sums.variance[channel] += stride * (lost.square - lost.mean * lost.mean);
@@ -315,9 +316,9 @@ std::optional<PairSums> mpopt::findPairs(Operation *op,
 // Errors
 //===----------------------------------------------------------------------===//
 
-std::optional<SumError>
-mpopt::errorOfSums(Operation *op, const IntegerOperands &product,
-                   const RangeAnalysis &ranges) {
+std::optional<SumError> mpopt::errorOfSums(Operation *op,
+                                           const IntegerOperands &product,
+                                           const RangeAnalysis &ranges) {
   if (!product.lhsScale || !product.rhsScale)
     return std::nullopt;
   std::vector<double> mean, variance;
@@ -349,8 +350,10 @@ mpopt::errorOfSums(Operation *op, const IntegerOperands &product,
   bool isList = scales.rank() == 1 && scales.groups() == mean.size();
   std::vector<Cell> cells;
   for (size_t channel = 0; channel < mean.size(); ++channel) {
-    double by = scale * (isList ? scales.cell(channel).mean : scales.hull().mean);
-    cells.push_back({0, 0, mean[channel] * by, variance[channel] * by * by, 0, 0});
+    double by =
+        scale * (isList ? scales.cell(channel).mean : scales.hull().mean);
+    cells.push_back(
+        {0, 0, mean[channel] * by, variance[channel] * by * by, 0, 0});
   }
   AbstractValue::Dims dims(rank, 1);
   bool isConv = isa<mp::ConvOp, mp::ConvIntegerOp, mp::ConvTransposeOp>(op);

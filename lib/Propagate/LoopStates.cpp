@@ -51,8 +51,7 @@ static bool carriesOn(Operation *op) {
 }
 
 /// The ops of the body between the two values, in its order.
-static SmallVector<Operation *> findBetween(Value from, Value to,
-                                            Block &body) {
+static SmallVector<Operation *> findBetween(Value from, Value to, Block &body) {
   llvm::DenseSet<Value> reached = {from}, needed = {to};
   auto isOn = [&](Operation &op, ValueRange values,
                   const llvm::DenseSet<Value> &set) {
@@ -135,7 +134,6 @@ std::optional<LoopState> mpopt::findLoopState(Value result) {
   if (all.value < 1)
     trips = std::min(trips, 1 / (1 - all.value));
   double rounding = format->unitRoundoff() / std::sqrt(3.0);
-  state.growth = std::max(
-      1.0, std::sqrt(trips) + trips * all.error / rounding);
+  state.growth = std::max(1.0, std::sqrt(trips) + trips * all.error / rounding);
   return state;
 }

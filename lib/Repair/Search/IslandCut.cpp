@@ -50,8 +50,8 @@ private:
 } // namespace
 
 IslandGraph::IslandGraph(ModuleOp module, const Nodes &nodes,
-                         const Prices &prices,
-                         const llvm::DenseSet<Node> &kept, bool wideBorders)
+                         const Prices &prices, const llvm::DenseSet<Node> &kept,
+                         bool wideBorders)
     : nodes(nodes), wideBorders(wideBorders) {
   for (Node node = 0; node < nodes.size(); ++node)
     graph.addVertex();
@@ -77,8 +77,7 @@ IslandGraph::IslandGraph(ModuleOp module, const Nodes &nodes,
 /// Ops that are not kept by name compute in 16 bits, the ends of bodies, too.
 /// Nothing for the model's own end if outputs are FP32 in any case: what is
 /// cast there is not cast inside.
-std::optional<IslandGraph::Vertex>
-IslandGraph::vertexOf(Operation *op) const {
+std::optional<IslandGraph::Vertex> IslandGraph::vertexOf(Operation *op) const {
   NodeSet node;
   if (nodes.add(op, node))
     return node.front();

@@ -88,7 +88,8 @@ void BlockOutlier::judgePacked(mp::MatMulNBitsOp op,
   auto zeros = op.getZeroPoints() ? readElements(op.getZeroPoints(), ranges)
                                   : std::nullopt;
   int64_t count = view->size() * perByte / size;
-  int64_t perRow = std::max<int64_t>(count / std::max<int64_t>(op.getN(), 1), 1);
+  int64_t perRow =
+      std::max<int64_t>(count / std::max<int64_t>(op.getN(), 1), 1);
   bool isPacked = zeros && int64_t(zeros->size()) != count;
   auto half = [](double byte, int64_t index) {
     return index % 2 ? std::floor(byte / 16) : std::fmod(byte, 16);
@@ -136,7 +137,7 @@ void BlockOutlier::judgeBlocks(mp::DequantizeOp op,
            ++at)
         codes.push_back(all[(outer * dim + at) * inner + column]);
       int64_t scale = (outer * perRow + block) * inner + column;
-      add(codes, zeros->size() == 1 ? zeros->front()
+      add(codes, zeros->size() == 1               ? zeros->front()
                  : scale < int64_t(zeros->size()) ? (*zeros)[scale]
                                                   : 0);
     }

@@ -47,9 +47,10 @@ void DequantiseOverflow::judgeZeroPoint(mp::DequantizeOp op,
     return;
   report(op, op.getResult())
       .tensor(op.getZeroPoint())
-      .message("the zero point " + formatNumber(*llvm::find_if(*zeros, isPast)) +
-               " is Inf in " + format.name + ", in which " +
-               ranges.target().name() + " subtracts it")
+      .message("the zero point " +
+               formatNumber(*llvm::find_if(*zeros, isPast)) + " is Inf in " +
+               format.name + ", in which " + ranges.target().name() +
+               " subtracts it")
       .cause(op.getZeroPoint(), "is the zero point");
 }
 
@@ -81,8 +82,7 @@ void DequantiseOverflow::judgeProduct(Operation *op, const FloatFormat &format,
   report(op, op->getResult(0),
          isLikely ? Certainty::Likely : Certainty::Possible)
       .message("a sum of products of codes times the scale of the weight " +
-               std::string(isLikely ? "is expected to reach "
-                                    : "is at most ") +
+               std::string(isLikely ? "is expected to reach " : "is at most ") +
                formatNumber(isLikely ? expected : reach) + ", past " +
                formatNumber(format.maxFinite) + ", the largest " + format.name +
                " number, in which " + ranges.target().name() +

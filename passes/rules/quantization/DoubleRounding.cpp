@@ -50,13 +50,12 @@ void DoubleRounding::compare(mp::QuantizeOp op, mp::DequantizeOp from,
     return;
   report(op, op.getResult(), Certainty::Likely)
       .tensor(op.getInput())
-      .message("numbers that are quantised in steps of " +
-               formatNumber(before) + " are quantised again in steps of " +
-               formatNumber(after) + ", " +
-               formatNumber(std::round(ratio * 10) / 10) +
-               " times as coarse: " +
-               formatNumber(std::round(std::log2(ratio) * 10) / 10) +
-               " of their bits are lost")
+      .message(
+          "numbers that are quantised in steps of " + formatNumber(before) +
+          " are quantised again in steps of " + formatNumber(after) + ", " +
+          formatNumber(std::round(ratio * 10) / 10) + " times as coarse: " +
+          formatNumber(std::round(std::log2(ratio) * 10) / 10) +
+          " of their bits are lost")
       .cause(from.getScale(), "is the first scale")
       .cause(op.getScale(), "is the second");
 }
@@ -102,8 +101,8 @@ void DoubleRounding::judge(Operation *op, const RangeAnalysis &ranges) {
   for (Value part : maker->getOperands()) {
     if (judgePart(quantize, part, ranges))
       continue;
-    if (auto from = getMaker<mp::DequantizeOp>(
-            part, Peel::Identities | Peel::Views))
+    if (auto from =
+            getMaker<mp::DequantizeOp>(part, Peel::Identities | Peel::Views))
       compare(quantize, from, ranges);
   }
 }

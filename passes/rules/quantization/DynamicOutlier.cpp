@@ -34,8 +34,7 @@ void DynamicOutlier::judge(Operation *op, const RangeAnalysis &ranges) {
   if (!x.hasLikely())
     return;
   Cell hull = x.hull();
-  double range =
-      std::max(hull.likelyHi, 0.0) - std::min(hull.likelyLo, 0.0);
+  double range = std::max(hull.likelyHi, 0.0) - std::min(hull.likelyLo, 0.0);
   double size = sizeOfMiddle(x);
   if (!(range > 0) || !(size > 0))
     return;

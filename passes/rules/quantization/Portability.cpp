@@ -58,18 +58,18 @@ void Portability::look(Operation *op, const CodeArithmetic &target,
       found.share = std::max(found.share, pairs->expected / pairs->count);
     }
     double limit = std::ldexp(1.0, int(target.accumulatorBits) - 1);
-    found.sums += llvm::any_of(
-        addUpCodes(*product, ranges, limit), [&](const ChannelSum &sum) {
-          return std::fabs(sum.expected) >= limit;
-        });
+    found.sums += llvm::any_of(addUpCodes(*product, ranges, limit),
+                               [&](const ChannelSum &sum) {
+                                 return std::fabs(sum.expected) >= limit;
+                               });
   }
   if (auto dequantize = dyn_cast<mp::DequantizeOp>(op);
       dequantize && target.dequantised) {
     auto zeros = readElements(dequantize.getZeroPoint(), ranges);
-    found.zeroPoints += zeros && llvm::any_of(*zeros, [&](double zero) {
-                          return std::fabs(zero) >=
-                                 target.dequantised->overflowFrom;
-                        });
+    found.zeroPoints +=
+        zeros && llvm::any_of(*zeros, [&](double zero) {
+          return std::fabs(zero) >= target.dequantised->overflowFrom;
+        });
   }
   if (found.pairs + found.sums + found.zeroPoints > before && !found.first)
     found.first = op;

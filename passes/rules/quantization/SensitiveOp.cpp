@@ -77,8 +77,7 @@ bool SensitiveOp::feedsNorm(mp::QuantizeOp op) const {
   };
   return llvm::any_of(op.getResult().getUsers(), [&](Operation *reader) {
     auto numbers = dyn_cast<mp::DequantizeOp>(reader);
-    return numbers &&
-           llvm::any_of(numbers.getResult().getUsers(), isSensitive);
+    return numbers && llvm::any_of(numbers.getResult().getUsers(), isSensitive);
   });
 }
 

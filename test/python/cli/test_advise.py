@@ -103,3 +103,14 @@ def test_a_step_that_does_not_fit():
     assert not fit["fits"] and fit["needed"] > 4 * 2**20 and fit["changes"]
     assert fit["changed"] <= fit["budget"] == 3 * 2**20
     assert mpopt.check_training(model, loss="mse:y,t", optimizer="adamw", memory=2**30).memory["fit"]["fits"]
+
+
+def test_a_quantised_file_is_one_row():
+    """Its other precisions are of a graph without codes, which no file has."""
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[4, 8] x) => (float[4, 8] y) <float scale = {0.1}, int8 zero = {0}> {
+          codes = QuantizeLinear (x, scale, zero)
+          y = DequantizeLinear (codes, scale, zero)
+        }""")
+    advice = mpopt.advise(model, inputs={"x": (-12, 12)})
+    assert [row["label"] for row in advice.rows] == ["as it is"]

@@ -66,8 +66,8 @@ TEST(FlowGraph, LeavesWhatCostsTheSameToTheSink) {
 
 // A path through the middle has to be undone by flow along the reverse edge.
 TEST(FlowGraph, TakesBackFlow) {
-  std::vector<Arc> arcs = {{0, 1, 1}, {0, 2, 1}, {1, 2, 1}, {1, 3, 1},
-                           {2, 3, 1}};
+  std::vector<Arc> arcs = {
+      {0, 1, 1}, {0, 2, 1}, {1, 2, 1}, {1, 3, 1}, {2, 3, 1}};
   EXPECT_EQ(priceOf(makeGraph(4, arcs).cut(0, 3), arcs), 2);
 }
 
