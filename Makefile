@@ -31,4 +31,4 @@ docs: build
 	@echo "docs: build/site/index.html"
 
 clean:
-	rm -rf build build-asan build-fuzz
+	rm -rf build build-dev build-asan build-fuzz

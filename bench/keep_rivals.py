@@ -38,6 +38,7 @@ import keep_zoo
 import mpopt
 import numpy
 import onnx
+import storage
 from mpopt import converting, half
 
 LISTS = ("mpopt", "AutoCast")

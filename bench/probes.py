@@ -20,7 +20,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 

@@ -42,7 +42,8 @@ def _name_sequence(batch: Sequence, inputs: Sequence[str] | None) -> Iterator[tu
     if inputs is None:
         yield from _leaves(batch, "")
         return
-    first, others = batch, ()
+    first: Sequence = batch
+    others: Sequence = ()
     # A longer sequence is one input that is a list.
     if batch and (is_mapping(batch[0])
                   or _is_sequence(batch[0]) and 0 < len(batch[0]) <= len(inputs)):

@@ -204,9 +204,9 @@ class _Judge:
                            f"{wide.largest:.3g} large, and a quarter of them at most "
                            f"{wide.small:.3g}: standardise {_names(wide.channels)}")
                 continue
-            made = FORMATS.get(self.limits.format)
+            made = FORMATS.get(self.limits.format or "")
             absorbed = made and _find_absorbed(channels, made)
-            if absorbed:
+            if made and absorbed:
                 self._find("absorbed-channel", f"beside channels (axis {channels.axis}) of "
                            f"{absorbed.largest:.3g}, where {_SPELT[made.name]} absorbs what is below "
                            f"{made.half_gap(absorbed.largest):.3g}, a quarter of them is at most "

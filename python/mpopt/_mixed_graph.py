@@ -44,7 +44,8 @@ class Scope:
     """The values of a graph and of those around it."""
 
     def __init__(self, outer: Scope | None = None):
-        self._outer, self._values = outer, {}
+        self._outer = outer
+        self._values: dict = {}
 
     def __setitem__(self, name: str, value: Value):
         self._values[name] = value
@@ -84,7 +85,7 @@ class Types:
     def __init__(self, model: onnx.ModelProto, always_float: dict[str, list[int]]):
         self._opsets = {entry.domain: entry.version for entry in model.opset_import}
         self._always_float = always_float
-        self._schemas = {}
+        self._schemas: dict = {}
 
     def schema(self, node: onnx.NodeProto):
         domain = "" if node.domain == "ai.onnx" else node.domain
@@ -158,7 +159,7 @@ class Rewiring:
     def __init__(self, original: onnx.ModelProto, *, in_float: Callable[[onnx.NodeProto], bool],
                  types: Types, to_half: Callable[[TensorProto], TensorProto]):
         self._in_float, self._types, self._to_half = in_float, types, to_half
-        self._taken = set()
+        self._taken: set = set()
         self._collect(original.graph)
 
     def _collect(self, graph: onnx.GraphProto) -> None:
@@ -242,7 +243,8 @@ class Rewiring:
               known: dict[str, bool], *, inside_float: bool = False, outer: Scope | None = None,
               interface: Interface | None = None) -> None:
         """Rewires `converted`. `known`: of the original's tensors, whether they are FP32."""
-        scope, front, entries = Scope(outer), [], []
+        scope, entries = Scope(outer), []
+        front: list = []
         other = FLOAT if inside_float else HALF
         outputs = {}
         for value in original.output:
@@ -259,7 +261,7 @@ class Rewiring:
         emitted = self._constants(original, converted, scope, front, outputs)
         by_name = {node.name: node for node in converted.node}
         for node in original.node:
-            entry = []
+            entry: list = []
             entries.append(entry)
             tensor = constant_of(node)
             if tensor is not None and node.output[0] not in outputs:

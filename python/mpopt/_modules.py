@@ -10,6 +10,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from mpopt import _batches
 from mpopt._command import Error
@@ -122,7 +123,7 @@ def _separate(tree):
 @contextlib.contextmanager
 def _without_caches(module) -> Iterator[None]:
     """Modules inside have their caches off, too."""
-    configs = {id(config): config for part in module.modules()
+    configs: dict[int, Any] = {id(config): config for part in module.modules()
                if getattr(config := getattr(part, "config", None), "use_cache", False) is True}
     for config in configs.values():
         config.use_cache = False
@@ -217,7 +218,7 @@ def _bind_settings(module, keywords: dict):
         return plain(self, *arguments, **settings, **others)
 
     parameters = inspect.signature(plain).parameters
-    forward.__signature__ = inspect.Signature(
+    vars(forward)["__signature__"] = inspect.Signature(
         [each for name, each in parameters.items() if name not in settings])
     tensors = {key: value for key, value in keywords.items() if key not in settings}
     return with_forward(module, forward), tensors

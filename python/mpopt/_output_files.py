@@ -34,10 +34,12 @@ def _identify(path: PathLike, stream: int) -> tuple | None:
 
 def check(outputs: Sequence[Named], inputs: Sequence[Named]) -> None:
     """`mpopt.Error` if an output would be written over an input, or over another output."""
-    written: dict[tuple, PathLike] = {}
+    written: dict[tuple, Named] = {}
     for what, path in outputs:
         place = _identify(path, stream=1)
-        if place is not None and place in written:
+        if place is None:
+            continue
+        if place in written:
             raise Error(f"two outputs go to '{os.fspath(path)}'")
         written[place] = what, path
     for kind, path in inputs:

@@ -88,7 +88,7 @@ def _cells(samples: list[Sample], kind: str) -> dict | None:
                 names.setdefault(seen.name, seen.dtype)
     if not names:
         return None
-    rows = {name: [None] * len(samples) for name in names}
+    rows: dict[str, list[list | None]] = {name: [None] * len(samples) for name in names}
     for column, sample in enumerate(samples):
         for seen in sample.seen:
             if seen.kind != kind:

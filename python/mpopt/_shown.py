@@ -3,7 +3,7 @@
 import html
 import math
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 #: Suffixes of models, which the name of one goes without.
 _SUFFIXES = (".onnx", ".pt2", ".pt", ".pth", ".mlir")
@@ -70,7 +70,7 @@ def _badge(severity: str) -> str:
     return f'<b style="color:{colour}">{html.escape(severity)}</b>'
 
 
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     head = "".join(f"<th>{html.escape(name)}</th>" for name in heads)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
                    for row in rows)

@@ -37,6 +37,10 @@ class _Squares(ctypes.Structure):
     _fields_ = [("inner", ctypes.c_uint64), ("channels", ctypes.c_uint64), ("sums", ctypes.c_void_p)]
 
 
+def _nothing(*_):
+    pass
+
+
 # -- Tensors into the record -------------------------------------------------------------
 
 #: The recorder of a ledger, and the generation in which that was so.
@@ -219,7 +223,7 @@ class _Casts:
             if now is not self._seen:
                 self._casts.clear()
                 self._seen = now
-            known, cast = self._casts.get(id(x), (None, None))
+            known, cast = self._casts.get(id(x), (_nothing, None))
             if cast is None or known() is not x or cast.dtype is not dtype:
                 cast = x.to(dtype)
                 self._casts[id(x)] = weakref.ref(x), cast
@@ -345,10 +349,6 @@ _MONITOR = {
     "channels": ("(Tensor x, int axis, Tensor(a!) out) -> ()", _channels),
     "observe_gradients": ("(Tensor[] xs, Tensor(a!) norms, int[] ids, str ledger) -> ()", _observe_gradients),
     "observe_output": ("(Tensor x, Tensor(a!) sizes, int place, int id, int? axis, str ledger) -> bool", _observe_output)}
-
-
-def _nothing(*_):
-    pass
 
 
 def register(gradients: bool) -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from typing import TypeVar, cast
 
 from mpopt import _command
 from mpopt._command import ModelFile, PathLike
@@ -10,14 +11,16 @@ from mpopt._source import Source
 from mpopt.report import Report
 
 
-def judge(file: ModelFile, options: Sequence[str], outputs: Sequence[str],
-          kind: type[Report] = Report) -> Report:
+_Kind = TypeVar("_Kind", bound=Report)
+
+
+def judge(file: ModelFile, options: Sequence[str], outputs: Sequence[str], kind: type[_Kind]) -> _Kind:
     """Runs `--check` of a model that is kept for the report. `outputs`: options that name
     files to write, which other forms of the report are not to write again."""
     words = ["--check", file.path, *options]
     output = _command.run([*words, *outputs, "--format", "json"],
                           model="" if file.is_given else file.path)
-    report = kind.of(json.loads(file.rename(output)))
+    report = cast(_Kind, kind.of(json.loads(file.rename(output))))
     return dataclasses.replace(report, source=Source(words, file.keep()))
 
 
@@ -87,7 +90,7 @@ def check(model, example_inputs=None, *, precision="auto", inputs: Mapping | Non
         options += report_options(min_certainty=min_certainty, safe_input=safe_input,
                                   settings=settings, baseline=baseline)
         report = judge(file, options, written_options(
-            keep_fp32=keep_fp32, write_baseline=write_baseline, dump_ranges=dump_ranges))
+            keep_fp32=keep_fp32, write_baseline=write_baseline, dump_ranges=dump_ranges), Report)
     if fail_on is not None:
         report.raise_if(fail_on)
     return report

@@ -97,8 +97,8 @@ class Observed:
     def of(cls, raw: dict | None) -> "Observed | None":
         if raw is None:
             return None
-        numbers = {key: number(raw[key]) for key in ("min", "max", "absmax", "min_nonzero")}
-        margins = {key: None if raw.get(key) is None else float(raw[key])
+        numbers: dict[str, Any] = {key: number(raw[key]) for key in ("min", "max", "absmax", "min_nonzero")}
+        margins: dict[str, Any] = {key: None if raw.get(key) is None else float(raw[key])
                    for key in ("bits_to_overflow", "bits_to_flush")}
         return cls(**{key: raw[key] for key in ("count", "nan", "posinf", "neginf", "zero")},
                    **numbers, overflow=raw["overflow"], underflow=raw["underflow"], **margins,

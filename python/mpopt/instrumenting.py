@@ -21,7 +21,7 @@ class Probe:
     role: str
     tensor: str
     dtype: str
-    bound: Interval
+    bound: Interval | None
     likely: Interval | None
     fingerprints: tuple[str, ...]
     raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)

@@ -225,7 +225,7 @@ class _Callback:
         self._first = InputHook(model, functools.partial(self._see_first, args, optimizer))
 
     def _see_first(self, args, optimizer, model, arguments, keywords) -> None:
-        if not self._wants_check or self._losses.paused:
+        if not self._wants_check or self._losses is None or self._losses.paused:
             return
         self._losses.paused = True
         precision = "autocast-fp16" if args.fp16 else "autocast-bf16" if args.bf16 else "as-is"

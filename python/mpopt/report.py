@@ -287,9 +287,9 @@ class Gradient:
 
     @classmethod
     def of(cls, raw: dict) -> "Gradient":
-        op = raw.get("op")
-        return cls(raw["probe"], raw["tensor"], op and Op(op["name"], op["type"], op["scope"]),
-                   Observed.of(raw["observed"]))
+        op, observed = raw.get("op"), Observed.of(raw["observed"])
+        assert observed is not None  # tensors that no probe saw are not listed
+        return cls(raw["probe"], raw["tensor"], op and Op(op["name"], op["type"], op["scope"]), observed)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -117,7 +117,7 @@ _AGAINST = made_of(
         message=Maybe(TEXT))),
     incomparable=listed(made_of(tensor=TEXT, kind=TEXT, why=TEXT)))
 
-_MEMBERS = {
+_MEMBERS: dict[str, Any] = {
     "schema": TEXT, "precision": TEXT, "findings": listed(_FINDING),
     "model": made_of(path=TEXT, format=TEXT, nodes=COUNT, parameters=COUNT),
     "coverage": made_of(ops=COUNT, modelled=COUNT, unmodelled=Maybe(mapped(COUNT)), unknown_ranges=Maybe(mapped(COUNT))),

@@ -161,7 +161,8 @@ class Sources:
             return []
         from mpopt.monitor import comparing, verdict
 
-        titles = tuple(name for _, name in runs)
+        (_, first), (_, second) = runs
+        titles = first, second
         page = _run_page.describe_comparison(comparing.compare(*runs.values()), titles)
         with contextlib.suppress(Error):
             # Without histories, or a loss in common, there is no verdict.

@@ -110,10 +110,10 @@ def windows_of(a, x):
     kernel = a["kernel_shape"]
     rank = len(kernel)
     strides, dilations, begins, ends = window(a, rank, kernel, x.shape[2:])
-    outs = [(d + b + e - (k - 1) * l - 1) // s + 1
-            for d, b, e, k, l, s in zip(x.shape[2:], begins, ends, kernel, dilations, strides)]
+    outs = [(d + b + e - (k - 1) * r - 1) // s + 1
+            for d, b, e, k, r, s in zip(x.shape[2:], begins, ends, kernel, dilations, strides)]
     for out in np.ndindex(*outs):
-        places = [tuple(o * s + t * l - b for o, s, t, l, b in zip(out, strides, tap, dilations, begins))
+        places = [tuple(o * s + t * r - b for o, s, t, r, b in zip(out, strides, tap, dilations, begins))
                   for tap in np.ndindex(*kernel)]
         yield out, [place for place in places if all(0 <= i < d for i, d in zip(place, x.shape[2:]))]
 

@@ -90,7 +90,7 @@ def test_one_layer_of_many(layers, tmp_path):
     alerts, estimates = watch([flush(draw(1.6), 0.3), *targets], tmp_path)
     assert [alert.layer for alert in alerts] == ["weights"]
     assert 0.15 < estimates[0] < 0.6 and max(estimates[index] for index in range(1, layers)) < 0.01
-    assert f"in 1 of 1 layers" in alerts[0].message and f" {100 * estimates[0] / layers:.2g} % of all" in alerts[0].message
+    assert "in 1 of 1 layers" in alerts[0].message and f" {100 * estimates[0] / layers:.2g} % of all" in alerts[0].message
 
 
 @pytest.mark.parametrize("zeros", ["rows", "columns", "elements"])

@@ -29,6 +29,11 @@ def repeats(cases):
     return {"networks": 2, "relations": 4}.get(cases, REPEATS)
 
 
+def names_of(cases):
+    """The names of the cases of a file, which are those of ops."""
+    return {*LISTS[cases].onnx, *LISTS[cases].ir}
+
+
 def wanted(items):
     """The parameters of all rounds that the selected tests look at."""
     if any(item.name == "test_every_op_is_tried" for item in items):

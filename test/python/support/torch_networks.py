@@ -693,7 +693,7 @@ def networks() -> list[Network]:
 
     tokens = torch.randint(1, 40, (2, 8))
     index = torch.randint(0, 4, (4, 4))
-    scripted, traced = ("scripted",), ("traced",)
+    scripted = ("scripted",)
     return [
         Network("mlp", lambda: MLP().eval(), (image(4, 16),), ["x"]),
         Network("mlp_training", lambda: MLP().train(), (image(4, 16),), ["x"]),

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from mpopt.lint import events, library, values
+from mpopt.lint import events, library
 from mpopt.lint.interpreter import Operation, Program
 from mpopt.lint.rules import Report, rule
 from mpopt.lint.rules.lightning import list_hooks

@@ -1,0 +1,70 @@
+"""What surrounds the code: workflows, hooks and containers run scripts that are there, and the
+script of a release."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+import yaml
+from tool import ROOT
+
+FILES = [*ROOT.glob(".github/workflows/*.yml"), *ROOT.glob(".github/ISSUE_TEMPLATE/*.yml"),
+         ROOT / ".pre-commit-config.yaml", ROOT / ".clangd"]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_yaml_is_read_and_names_scripts_that_are_there(file):
+    text = file.read_text()
+    assert yaml.safe_load(text)
+    for script in re.findall(r"(?:scripts|\.ci)/[\w-]+(?![\w*-]*[*.])", text):
+        assert (ROOT / script).exists(), script
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", ".devcontainer/Dockerfile", ".devcontainer/devcontainer.json"])
+def test_containers_name_scripts_that_are_there(name):
+    for script in re.findall(r"scripts/[\w-]+", (ROOT / name).read_text()):
+        assert (ROOT / script).exists(), script
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / "release", tmp_path / "scripts")
+    (tmp_path / "CMakeLists.txt").write_text("project(mpopt VERSION 1.2.3 LANGUAGES C CXX)\n")
+    (tmp_path / "CHANGELOG.md").write_text("# Changes\n\n## Unreleased\n\n- Later.\n\n## 1.2.3\n\n- New.\n\n## 1.2.2\n\n- Old.\n")
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"]):
+        git(tmp_path, *command)
+    return tmp_path
+
+
+def git(folder, *words):
+    return subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=folder, capture_output=True, text=True,
+                          check=True).stdout
+
+
+def release(folder, *words):
+    environment = {"GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b", "PATH": "/usr/bin:/bin"}
+    return subprocess.run([folder / "scripts" / "release", *words], env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_release_is_tagged_with_its_changes(checkout):
+    assert release(checkout, "1.2.3").returncode == 0
+    text = git(checkout, "tag", "-l", "--format=%(contents)", "v1.2.3")
+    assert "mpopt 1.2.3" in text and "- New." in text and "Old" not in text and "Later" not in text
+    again = release(checkout, "1.2.3")
+    assert again.returncode == 1 and "is there already" in again.stderr
+
+
+@pytest.mark.parametrize("version, change, words", [
+    ("1.2.4", None, "another version"), ("1.2", None, "scripts/release VERSION"), ("1.2.3", "CMakeLists.txt", "has changes"),
+    ("1.2.3", "CHANGELOG.md", "has no section")])
+def test_what_is_not_ready_is_not_tagged(checkout, version, change, words):
+    if change == "CHANGELOG.md":
+        (checkout / change).write_text("# Changes\n")
+        git(checkout, "commit", "-qam", "less")
+    elif change:
+        (checkout / change).write_text("project(mpopt VERSION 1.2.3 )\n")
+    done = release(checkout, version)
+    assert done.returncode != 0 and words in done.stderr
+    assert git(checkout, "tag") == ""
