@@ -112,6 +112,21 @@ def Differentiate : Pass<"mp-differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mpopt::mp::MPDialect"];
 }
 
+def PrintEffects : Pass<"mp-print-effects", "::mlir::ModuleOp"> {
+  let summary = "Print what roundings do to outputs";
+  let description = [{
+    A remark for every float output of a module to which a precision was applied:
+    the expected error against FP32, of the largest magnitude, and its root mean
+    square; with a note at each tensor that causes a share of it. No rule has run,
+    so that an overflow that a rule would find does not make Inf here. Changes
+    nothing.
+  }];
+  let options = [
+    Option<"least", "least", "double", "0.1",
+           "share of an output's error from which on a tensor is named">,
+  ];
+}
+
 def PrintGradients : Pass<"mp-print-gradients", "::mlir::ModuleOp"> {
   let summary = "Print the estimates of gradients";
   let description = [{
