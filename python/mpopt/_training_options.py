@@ -7,7 +7,7 @@ import os
 import pathlib
 from collections.abc import Mapping
 
-from mpopt import _command, _precisions
+from mpopt import _command, _live_configs, _precisions
 from mpopt._command import Error
 
 #: Settings of a group of parameters that the analysis uses.
@@ -99,19 +99,19 @@ def reduce_text(reduce) -> str:
 
 
 def config_file(config, folder: pathlib.Path) -> str:
-    """A file of `--train-config`: a path, a mapping as the framework's file has it, or the
-    `TrainingArguments` of transformers."""
+    """A file of `--train-config`: a path, a mapping as the framework's file has it, or what was
+    read of a live object."""
     if isinstance(config, str | os.PathLike):
         if pathlib.Path(config).suffix in (".bin", ".pt"):
             raise Error(f"config: '{os.fspath(config)}' is a pickle: pass the TrainingArguments in it "
                         "(torch.load(..., weights_only=False) of a file that you trust)")
         return os.fspath(config)
-    if hasattr(config, "to_json_string"):
-        text = config.to_json_string()
+    if isinstance(config, _live_configs.Live):
+        text = config.text
     elif isinstance(config, Mapping):
         text = json.dumps(dict(config), default=str)
     else:
-        raise TypeError(f"a path, a mapping or TrainingArguments, not {type(config).__name__}")
+        raise TypeError(f"a path, a mapping, TrainingArguments, an Accelerator or a trainer, not {type(config).__name__}")
     file = folder / "train.json"
     file.write_text(text, encoding="utf-8")
     return str(file)
@@ -121,6 +121,10 @@ def options(folder: pathlib.Path, *, loss, optimizer, scaler, clip, batch_size, 
             config, memory: bool | str | float) -> list[str]:
     """The command line's. Values are those of `check_training`."""
     words = ["--train"]
+    if live := _live_configs.read(config):
+        config = live
+        optimizer = live.optimizer if optimizer is None else optimizer
+        scaler = live.scaler if scaler is None else scaler
     forms = {"optimizer": (optimizer, optimizer_text), "scaler": (scaler, scaler_text),
              "batch": (batch_size, batch_text), "reduce": (reduce, reduce_text),
              "clip": (clip, _command.number), "loss-value": (loss_value, _command.number),

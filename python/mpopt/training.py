@@ -35,8 +35,9 @@ def check_training(model, batch=None, *, loss=None, optimizer=None, scaler=None,
     batch_size     samples of a pass, or `Batch(micro, accumulate, world)`
     reduce         the dtype in which workers' gradients are summed, or `"f16,after"`
     loss_value     the loss now, as a log shows it
-    config         how it is trained: a file, a mapping as in one (docs/train-config.md), or
-                   `TrainingArguments`; the other arguments override it
+    config         how it is trained: a file, a mapping as in one (docs/train-config.md),
+                   `TrainingArguments`, an `Accelerator`, or a trainer of transformers or
+                   Lightning; the other arguments override it
     memory         True: the report has what a rank holds and sends; a size (`"24GiB"`, or
                    bytes): also what makes it fit into that
     dump_gradients a file to write with what is expected of every gradient

@@ -146,7 +146,7 @@ def test_configurations(tmp_path):
     ({"optimizer": 3}, "optimizer: a torch.optim.Optimizer or a text, not int"),
     ({"optimizer": "adamw,speed=3"}, "optimizer: "), ({"scaler": []}, "scaler: a torch.amp"),
     ({"clip": "much"}, "clip: "), ({"batch_size": {"large": 3}}, "batch_size: "),
-    ({"config": 3}, "config: a path, a mapping or TrainingArguments, not int"),
+    ({"config": 3}, "config: a path, a mapping, TrainingArguments, an Accelerator or a trainer, not int"),
     ({"config": "training_args.bin"}, "config: 'training_args.bin' is a pickle"),
     ({"config": {"optimizer": {"name": 3}, "schema": "mpopt-train-config/1"}}, ""),
     ({"loss": None}, "loss: the batch has 2 members, forward takes 1: "),
