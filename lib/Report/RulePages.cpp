@@ -127,7 +127,7 @@ void mpopt::writeRulePage(llvm::raw_ostream &os, const RuleInfo &rule,
     os << '\n';
     writeBlock(os, text);
   };
-  section("What it finds", rule.what);
+  section("Definition", rule.what);
   section("Why it matters", rule.why);
   section("Example", rule.example);
   section("Do instead", rule.instead);

@@ -80,7 +80,7 @@ static void writeRule(OStream &json, const RuleInfo &rule) {
   writeMessage(json, "fullDescription", rule.what);
   json.attributeObject("help", [&] {
     std::string page;
-    for (auto [title, text] : {std::pair("What it finds", rule.what),
+    for (auto [title, text] : {std::pair("Definition", rule.what),
                                std::pair("Why it matters", rule.why),
                                std::pair("Example", rule.example),
                                std::pair("Do instead", rule.instead)})

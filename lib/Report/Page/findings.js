@@ -61,7 +61,7 @@ function rulePage(rule) {
   const details = h("details", { class: "rule" }, h("summary", null, `About ${rule.id} ${rule.name}`), body);
   details.addEventListener("toggle", () => {
     if (!details.open || body.firstChild) return;
-    for (const [title, key] of [["What it finds", "what"], ["Why it matters", "why"], ["Example", "example"], ["Do instead", "instead"]]) {
+    for (const [title, key] of [["Definition", "what"], ["Why it matters", "why"], ["Example", "example"], ["Do instead", "instead"]]) {
       if (rule[key]) append(body, [h("h4", null, title), prose(rule[key])]);
     }
   });

@@ -35,7 +35,8 @@ class Answer:
 class Cause:
     """A path through the tree.
 
-    certainty  `sure`: every sign is there; `not sure`: one is not known, or none tells causes apart
+    certainty  `sure`: every sign is there, and the layer; `not sure`: one is not known, or none tells
+               causes apart
     answers    from the first sign to the last
     remedies   things to do, the first one first
     rules      of the alerts that are its signs, or follow from it
@@ -228,7 +229,7 @@ class _Signs:
                       f"{_number(late[len(late) // 2])} at the end")
 
     def stuck(self) -> Answer:
-        question = "Does the loss not fall?"
+        question = "Is the loss stuck?"
         finite = [value for _, value in self.loss if math.isfinite(value)]
         part = len(finite) // 5
         if part < 4:
@@ -483,6 +484,9 @@ def diagnose(history: History) -> list[Cause]:
         causes.append(Cause("not one that the record shows", "not sure", "note", (stuck, signs.bad_loss(), lost, signs.vanishing()),
                             (*signs.in_16_bits("compare with a run in FP32 on the same batches (mpopt.monitor.compare)"),
                              "look at the data, the learning rate and the loss itself")))
+    # A cause that no layer stands behind is a class of causes.
+    causes = [cause if cause.layer or cause.certainty != "sure" else dataclasses.replace(cause, certainty="not sure")
+              for cause in causes]
     order = ("error", "warning", "note")
     return sorted(causes, key=lambda cause: order.index(cause.severity))
 
