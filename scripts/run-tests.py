@@ -43,7 +43,7 @@ SLOW_HEAD = f"# Tests that take over {SLOW_SECONDS} s, as scripts/run-tests.py B
 
 @dataclass
 class Count:
-    """What became of tests, the seconds that each took, and why some failed."""
+    """Results of tests, the seconds that each took, and why some failed."""
 
     passed: int = 0
     failed: int = 0

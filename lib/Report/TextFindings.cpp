@@ -209,5 +209,5 @@ void TextReport::writeFixes(const Finding &finding, unsigned indent) {
     }
   // Fixes that do not help are left out, unless there is nothing else.
   if (!helps && !finding.fixes.empty())
-    write("tried, and no help alone: ", finding.fixes.front());
+    write("tried, not enough on its own: ", finding.fixes.front());
 }

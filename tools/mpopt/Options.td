@@ -73,7 +73,7 @@ def strip : Switch<"strip">, Group<usage>, MetaVarName<"OUT -o MODEL">,
   HelpText<"the original, byte for byte">;
 defm confirm : Valued<"confirm">, Group<usage>, Flags<[Repeated]>,
   MetaVarName<"RUN.mprec... --ledger OUT.probes.json">,
-  HelpText<"what became of the findings in a run">;
+  HelpText<"compare the findings with a run">;
 def emit_mlir : Switch<"emit-mlir">, Group<usage>, MetaVarName<"MODEL">,
   HelpText<"the imported mp IR">;
 def list_rules : Switch<"list-rules">, Group<usage>,
@@ -172,7 +172,7 @@ defm format : Valued<"format">, Group<written>, InReporting,
   Flags<[IdleInInstrument]>, MetaVarName<"F">,
   HelpText<"the form of the report (default text)">;
 defm output : Valued<"o", ["-", "--"]>, Group<written>, MetaVarName<"FILE">,
-  HelpText<"there instead of standard output">;
+  HelpText<"write to FILE">;
 defm write_baseline : Valued<"write-baseline">, Group<written>,
   Visibility<[InCheck]>, MetaVarName<"FILE">,
   HelpText<"what is found now, for --baseline">;

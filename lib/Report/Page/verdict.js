@@ -120,7 +120,7 @@ function outputsCard(report) {
     "The largest error is a share of the largest magnitude of an output, the root mean square one of that of its elements. Both are estimates: off by up to a factor of 4."));
 }
 
-const SOURCES = { default: "assumed, since nobody said", option: "said by an option", config: "said by the training configuration",
+const SOURCES = { default: "default: not declared", option: "said by an option", config: "said by the training configuration",
   model: "found in the model", data: "taken from data" };
 
 function assumptionChips(report) {

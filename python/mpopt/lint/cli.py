@@ -38,7 +38,7 @@ def make_parser() -> argparse.ArgumentParser:
                         help="exit 1 from this severity on (default warning)")
     parser.add_argument("--format", choices=list(formats.WRITERS), default="text", help="the form of the report "
                         "(default text)")
-    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="there instead of standard output")
+    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="write to FILE")
     parser.add_argument("--fix", action="store_true", help="make the fixes, and report what is left")
     parser.add_argument("--diff", action="store_true", help="print what --fix would change, and change nothing")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: all cores)")

@@ -171,7 +171,7 @@ class Sources:
         return [page]
 
     def _confirm(self, files: tuple[pathlib.Path, ...]) -> dict:
-        """What became of the findings of an instrumented model in a run, with its map."""
+        """The findings of an instrumented model beside what a run shows, with its map."""
         from mpopt.monitor import reading
 
         status = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]

@@ -14,7 +14,7 @@
 // CHECK:     --> mp.mul
 // CHECK:     2 other findings follow from it
 // What the file returns stays f16: nothing in between helps.
-// CHECK:     tried, and no help alone: keep the op and its result in f32
+// CHECK:     tried, not enough on its own: keep the op and its result in f32
 // CHECK-NOT: safe fix
 // CHECK-NOT: --> mp.neg
 // CHECK:     1 error and 2 that follow (0 certain, 3 likely, 0 possible)

@@ -70,6 +70,8 @@ CASES = {
         "infinity", "lib/Numerics/Power.cpp",
         "constexpr double kInf = std::numeric_limits<double>::infinity();\n", 1,
         "double end = kInfinity;\nbool is = std::isinf(end);\n"),
+    "word list": Case(
+        "words", "docs/page.md", "# Page\n\nWhat became of it.\n", 3, "# Page\n\nIts results.\n"),
     "long tool": Case(
         "tool", "tools/mpopt/Main.cpp", lines(1241), 1, lines(1240)),
 }
