@@ -43,9 +43,8 @@ static void printOutput(const OutputEffect &output, double least) {
   if (!output.error)
     return;
   auto parts = llvm::to_vector(output.squares);
-  llvm::stable_sort(parts, [](const auto &a, const auto &b) {
-    return a.second > b.second;
-  });
+  llvm::stable_sort(
+      parts, [](const auto &a, const auto &b) { return a.second > b.second; });
   for (const auto &[value, square] : parts) {
     double part = std::sqrt(square);
     if (part < least * *output.error)
