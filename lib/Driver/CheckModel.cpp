@@ -3,6 +3,7 @@
 
 #include "mpopt/Driver/CheckModel.h"
 
+#include "lib/Driver/ConfigFindings.h"
 #include "lib/Driver/DescribeTraining.h"
 
 #include "mpopt/Driver/Assumptions.h"
@@ -180,6 +181,9 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
     return llvm::createStringError("--input: an input that is one number makes "
                                    "shapes that do not fit");
 
+  if (options.train)
+    listFindings(findConfigFaults(options, *imported.module),
+                 options.minCertainty, report);
   std::string ranges;
   auto observe = [&](const RangeAnalysis &known) {
     llvm::raw_string_ostream os(ranges);

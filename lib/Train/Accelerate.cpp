@@ -5,7 +5,7 @@
 // The file that `accelerate config` writes. It has no optimizer and no batch
 // but the number of processes.
 
-#include "ConfigReader.h"
+#include "Fp8Reader.h"
 
 using namespace llvm;
 using namespace mpopt;
@@ -95,7 +95,7 @@ void mpopt::readAccelerate(ConfigReader &reader, const Section &top) {
     else if (name == "bf16")
       type = TrainType::BF16;
     else if (name == "fp8")
-      top.warn("mixed_precision", "'fp8' is not understood");
+      type = TrainType::BF16; // around the products in FP8
     else if (name != "no")
       top.fail("mixed_precision",
                "'" + shown(name) + "' is none of no, fp16, bf16 and fp8");
@@ -133,7 +133,7 @@ void mpopt::readAccelerate(ConfigReader &reader, const Section &top) {
   if (std::optional<bool> old = top.truth("downcast_bf16");
       old == true && isTpu)
     top.warn("downcast_bf16", "is not understood and is ignored");
-  // With `fp8`, of which there is a warning.
-  top.ignore({"fp8_config"});
+  bool isFp8 = said && StringRef(said->text).equals_insensitive("fp8");
+  readAccelerateFp8(reader, top, isFp8);
   top.warnOfNumericalOthers();
 }

@@ -37,17 +37,30 @@ static size_t findCommandEnd(StringRef text, size_t begin) {
   return text.size();
 }
 
+namespace {
+struct Word {
+  std::string text;
+  unsigned line;
+};
+} // namespace
+
 /// The words of the text, without comments.
-static std::vector<std::string> splitWords(StringRef text) {
-  std::vector<std::string> words;
+static std::vector<Word> splitWords(StringRef text) {
+  std::vector<Word> words;
   std::string word;
+  unsigned line = 1;
+  size_t counted = 0;
   auto finish = [&] {
     if (!word.empty())
-      words.push_back(std::move(word));
+      words.push_back({std::move(word), line});
     word.clear();
   };
   for (size_t index = 0; index < text.size(); ++index) {
     char c = text[index];
+    if (word.empty()) {
+      line += text.slice(counted, index).count('\n');
+      counted = index;
+    }
     if (c == '#' && word.empty()) {
       index = std::min(text.find('\n', index), text.size());
     } else if (c == '`' || text.substr(index).starts_with("$(")) {
@@ -84,7 +97,8 @@ bool mpopt::isArgumentFile(StringRef text) {
       return false;
     break;
   }
-  return llvm::any_of(splitWords(text), isFlag);
+  return llvm::any_of(splitWords(text),
+                      [](const Word &word) { return isFlag(word.text); });
 }
 
 /// `word` with what the file set in place of `$NAME` and `${NAME}`, where that
@@ -113,10 +127,12 @@ ConfigNode mpopt::readArgumentFile(StringRef text) {
   // Every flag that is read has one value; words after it may belong to the
   // next command.
   auto addValue = [&](StringRef value) {
+    unsigned line = flag->line;
     *flag = ConfigNode::fromPlain(value);
+    flag->line = line;
     flag = nullptr;
   };
-  for (const std::string &word : splitWords(text)) {
+  for (const auto &[word, line] : splitWords(text)) {
     if (isFlag(word)) {
       auto [name, value] = StringRef(word).drop_front(2).split('=');
       std::string key = name.str();
@@ -126,6 +142,7 @@ ConfigNode mpopt::readArgumentFile(StringRef text) {
         result.entries.push_back({key, ConfigNode()});
       flag = &result.entries[place->second].value;
       *flag = ConfigNode();
+      flag->line = line;
       if (!value.empty())
         addValue(expand(value.str(), variables));
       continue;

@@ -26,6 +26,8 @@ struct ConfigNode {
   std::vector<ConfigNode> items;
   /// In the order of the file; no key occurs twice.
   std::vector<ConfigEntry> entries;
+  /// Of the file, counted from 1; 0 if it is not known.
+  unsigned line = 0;
   /// Nodes of the tree below and including this one.
   size_t size = 1;
 
@@ -59,9 +61,13 @@ std::string joinKey(llvm::StringRef path, llvm::StringRef key);
 /// Part of a hostile text, as messages may repeat it.
 std::string shown(llvm::StringRef text);
 
-/// The trees of the three syntaxes. Errors are `KEY: TEXT` or `TEXT`.
+/// The trees of the syntaxes. Errors are `KEY: TEXT` or `TEXT`.
 llvm::Expected<ConfigNode> readJsonConfig(llvm::StringRef text);
 llvm::Expected<ConfigNode> readYamlConfig(llvm::StringRef text);
+llvm::Expected<ConfigNode> readTomlConfig(llvm::StringRef text);
+
+/// True if the text begins with the head of a table of TOML.
+bool isTomlConfig(llvm::StringRef text);
 
 /// The flags of a shell script or of a list of arguments, without their
 /// dashes, `_` written as `-`. A flag has Null if no word follows, else the

@@ -72,6 +72,25 @@ Section Section::section(StringRef key) const {
   return Section(reader, node, pathOf(key));
 }
 
+std::string Section::spell(StringRef key) const {
+  return reader.config.format == TrainFormat::Megatron ? "--" + key.str()
+                                                       : pathOf(key);
+}
+
+TrainKey Section::keyOf(StringRef key) const {
+  const ConfigNode *node = map ? map->find(key) : nullptr;
+  return {spell(key), node && node->line ? node->line : map ? map->line : 0};
+}
+
+void Section::blame(StringRef rule, StringRef key, const Twine &text) const {
+  // Faults of one file; there are as many kinds of them.
+  constexpr size_t kMostFaults = 100;
+  TrainKey its = keyOf(key);
+  if (reader.config.faults.size() < kMostFaults)
+    reader.config.faults.push_back(
+        {rule.str(), its.key, its.line, its.key + ": " + text.str()});
+}
+
 static StringRef describe(Numbers kind) {
   switch (kind) {
   case Numbers::Any:

@@ -72,6 +72,13 @@ public:
   void warn(llvm::StringRef key, const llvm::Twine &message) const {
     reader.warn(pathOf(key), message);
   }
+  /// The key as the file spells it: `--fp8-format`, `float8.recipe_name`.
+  std::string spell(llvm::StringRef key) const;
+  /// The same with its line, or the line of the map that lacks it.
+  TrainKey keyOf(llvm::StringRef key) const;
+  /// Tells of a setting by a rule, whose name is given.
+  void blame(llvm::StringRef rule, llvm::StringRef key,
+             const llvm::Twine &text) const;
 
   /// Marks keys that are understood and change nothing.
   void ignore(llvm::ArrayRef<llvm::StringRef> keys) const;
@@ -137,6 +144,10 @@ void readHuggingFace(ConfigReader &reader, const Section &top);
 void readAccelerate(ConfigReader &reader, const Section &top);
 void readMegatron(ConfigReader &reader, const Section &flags);
 void readLightning(ConfigReader &reader, const Section &top);
+void readTorchtitan(ConfigReader &reader, const Section &top);
+void readTorchao(ConfigReader &reader, const Section &top);
+/// TransformerEngine's recipes by their fields.
+void readFp8Recipe(ConfigReader &reader, const Section &top);
 
 /// Derives what the other sizes of a batch give; an error at `key` if they do
 /// not multiply up.

@@ -5,7 +5,7 @@
 // Defaults: megatron/training/arguments.py. Parameters and gradients are 16
 // bits wide under `--fp16` and `--bf16`; FP32 copies are what is updated.
 
-#include "ConfigReader.h"
+#include "Fp8Reader.h"
 
 using namespace llvm;
 using namespace mpopt;
@@ -181,6 +181,7 @@ void mpopt::readMegatron(ConfigReader &reader, const Section &flags) {
   config.batch.total = flags.integer("global-batch-size", 1);
   config.batch.world = readWorld(flags);
   completeBatch(reader, "global-batch-size");
+  readMegatronFp8(reader, flags);
   if (flags.has("deepspeed-config"))
     flags.warn("deepspeed-config", "is not read: give it instead");
   flags.ignore({"overlap-grad-reduce", "no-load-optim", "no-save-optim",

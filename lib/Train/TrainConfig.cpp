@@ -30,6 +30,12 @@ StringRef mpopt::toString(TrainFormat format) {
     return "Megatron-LM";
   case TrainFormat::Lightning:
     return "Lightning";
+  case TrainFormat::Torchtitan:
+    return "torchtitan";
+  case TrainFormat::Torchao:
+    return "torchao";
+  case TrainFormat::Fp8Recipe:
+    return "mpopt-fp8-recipe/1";
   }
   llvm_unreachable("every format has a name");
 }
@@ -83,8 +89,16 @@ static bool hasMap(const ConfigNode &map, ArrayRef<StringRef> keys) {
 }
 
 static std::optional<TrainFormat> recognise(const ConfigNode &map) {
-  const ConfigNode *loss = map.find("loss");
-  if (map.find("schema") || (loss && loss->find("terms")))
+  const ConfigNode *loss = map.find("loss"), *schema = map.find("schema");
+  if (schema && schema->text == "mpopt-fp8-recipe/1")
+    return TrainFormat::Fp8Recipe;
+  if (hasMap(map, {"training"}) &&
+      hasMap(map, {"job", "float8", "quantize", "parallelism"}))
+    return TrainFormat::Torchtitan;
+  if (hasAny(map, {"cast_config_input", "pad_inner_dim",
+                   "enable_fsdp_float8_all_gather"}))
+    return TrainFormat::Torchao;
+  if (schema || (loss && loss->find("terms")))
     return TrainFormat::Own;
   if (hasMap(map, {"trainer"}) ||
       hasAny(map, {"accumulate_grad_batches", "gradient_clip_val"}))
@@ -108,6 +122,22 @@ static std::optional<TrainFormat> recognise(const ConfigNode &map) {
   return std::nullopt;
 }
 
+/// The arguments of a functional test of Megatron-LM, `--fp8-format: hybrid`.
+static ConfigNode toFlags(const ConfigNode &arguments) {
+  ConfigNode flags;
+  flags.kind = ConfigNode::Kind::Map;
+  flags.line = arguments.line;
+  for (const auto &[key, value] : arguments.entries) {
+    if (value.kind == ConfigNode::Kind::Bool && !value.truth)
+      continue;
+    flags.entries.push_back({StringRef(key).ltrim('-').str(), value});
+    llvm::replace(flags.entries.back().key, '_', '-');
+    if (value.kind == ConfigNode::Kind::Bool)
+      flags.entries.back().value.kind = ConfigNode::Kind::Null;
+  }
+  return flags;
+}
+
 static Expected<ConfigNode> readTree(StringRef text) {
   if (text.size() > kMostBytes)
     return createStringError("is too large to be a training configuration");
@@ -116,9 +146,43 @@ static Expected<ConfigNode> readTree(StringRef text) {
   StringRef begin = text.ltrim();
   if (begin.empty())
     return createStringError("is empty");
+  if (isTomlConfig(text))
+    return readTomlConfig(text);
   if (begin.starts_with("{") || begin.starts_with("["))
     return readJsonConfig(text);
   return readYamlConfig(text);
+}
+
+/// Reads the tree of a format that was told.
+static void readTop(ConfigReader &reader, const Section &top) {
+  switch (reader.config.format) {
+  case TrainFormat::Own:
+    readOwnConfig(reader, top);
+    break;
+  case TrainFormat::DeepSpeed:
+    readDeepSpeed(reader, top);
+    break;
+  case TrainFormat::HuggingFace:
+    readHuggingFace(reader, top);
+    break;
+  case TrainFormat::Accelerate:
+    readAccelerate(reader, top);
+    break;
+  case TrainFormat::Lightning:
+    readLightning(reader, top);
+    break;
+  case TrainFormat::Torchtitan:
+    readTorchtitan(reader, top);
+    break;
+  case TrainFormat::Torchao:
+    readTorchao(reader, top);
+    break;
+  case TrainFormat::Fp8Recipe:
+    readFp8Recipe(reader, top);
+    break;
+  case TrainFormat::Megatron:
+    llvm_unreachable("a list of arguments is no tree");
+  }
 }
 
 Expected<TrainConfig> mpopt::parseTrainConfig(StringRef text,
@@ -143,34 +207,23 @@ Expected<TrainConfig> mpopt::parseTrainConfig(StringRef text,
     reader.fail("", "is not a training configuration: must be an object");
     return reader.finish();
   }
+  if (const ConfigNode *arguments = tree->find("MODEL_ARGS");
+      arguments && arguments->isMap()) {
+    ConfigNode flags = toFlags(*arguments);
+    reader.config.format = TrainFormat::Megatron;
+    readMegatron(reader, Section(reader, &flags, ""));
+    return reader.finish();
+  }
   std::optional<TrainFormat> format = recognise(*tree);
   if (!format) {
     reader.fail("", "is no training configuration that is known: "
                     "mpopt-train-config/1, DeepSpeed, Hugging Face "
-                    "TrainingArguments, Accelerate, Megatron-LM, Lightning");
+                    "TrainingArguments, Accelerate, Megatron-LM, Lightning, "
+                    "torchtitan, torchao, mpopt-fp8-recipe/1");
     return reader.finish();
   }
   reader.config.format = *format;
-  Section top(reader, &*tree);
-  switch (*format) {
-  case TrainFormat::Own:
-    readOwnConfig(reader, top);
-    break;
-  case TrainFormat::DeepSpeed:
-    readDeepSpeed(reader, top);
-    break;
-  case TrainFormat::HuggingFace:
-    readHuggingFace(reader, top);
-    break;
-  case TrainFormat::Accelerate:
-    readAccelerate(reader, top);
-    break;
-  case TrainFormat::Lightning:
-    readLightning(reader, top);
-    break;
-  case TrainFormat::Megatron:
-    llvm_unreachable("a list of arguments is no tree");
-  }
+  readTop(reader, Section(reader, &*tree));
   return reader.finish();
 }
 

@@ -154,6 +154,10 @@ ConfigNode YamlReader::convert(yaml::Node *node, StringRef path,
   } else if (auto *list = dyn_cast<yaml::SequenceNode>(node)) {
     result = convertList(*list, path, depth + 1);
   }
+  if (result.line == 0)
+    result.line = sources.FindBufferContainingLoc(node->getSourceRange().Start)
+                      ? sources.FindLineNumber(node->getSourceRange().Start)
+                      : 0;
   if (!anchor.empty() && !failed())
     anchors[anchor] = result;
   return result;

@@ -123,6 +123,17 @@ class TrainingRule<string ruleId, string ruleName> : Rule<ruleId, ruleName> {
   let family = "training";
 }
 
+// A rule about the settings of a training (lib/Train): no pass.
+class ConfigRule<string ruleId, string ruleName> : RuleRecord<ruleId, ruleName> {
+  string summary = ?;
+  let family = "training";
+  let severity = "warning";
+  let since = "0.3";
+  let dtypes = ["f32", "f16", "bf16"];
+  let ownSeverity = 1;
+  let fix = "none";
+}
+
 // A rule about what comes of everything in the outputs: lib/Effects reports it.
 class EffectRule<string ruleId, string ruleName> : RuleRecord<ruleId, ruleName> {
   string summary = ?;

@@ -209,7 +209,7 @@ defm loss_value : Valued<"loss-value">, Group<trained>, InTraining,
 defm train_config : Valued<"train-config">, Group<trained>, InTraining,
   MetaVarName<"FILE">,
   HelpText<"how it is trained: mpopt's own YAML or JSON (docs/train-config.md), "
-           "DeepSpeed, Hugging Face, Accelerate, Megatron-LM, Lightning. Options "
+           "DeepSpeed, Hugging Face, Accelerate, Megatron-LM, Lightning, torchtitan, torchao. Options "
            "override it">;
 defm optimizer : Valued<"optimizer">, Group<trained>, InTraining,
   MetaVarName<"NAME[,lr=,eps=,betas=...]">,

@@ -12,6 +12,8 @@
 #ifndef MPOPT_TRAIN_TRAINCONFIG_H
 #define MPOPT_TRAIN_TRAINCONFIG_H
 
+#include "mpopt/Train/Fp8Config.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -29,7 +31,10 @@ enum class TrainFormat {
   HuggingFace,
   Accelerate,
   Megatron,
-  Lightning
+  Lightning,
+  Torchtitan,
+  Torchao,
+  Fp8Recipe
 };
 
 /// "DeepSpeed", "Hugging Face TrainingArguments", ...
@@ -170,6 +175,9 @@ struct TrainConfig {
   TrainSharding sharding;
   /// As `--precision` spells it, or `fp32`.
   std::optional<std::string> precision;
+  TrainFp8 fp8;
+  /// Settings that are wrong by the file alone.
+  std::vector<TrainFault> faults;
 
   /// One line each, `FILE: KEY: TEXT`.
   std::vector<std::string> warnings;

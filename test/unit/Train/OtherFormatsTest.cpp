@@ -72,8 +72,7 @@ num_processes: 4
 TEST(Accelerate, saysWhatIsWrong) {
   EXPECT_EQ(parsed("mixed_precision: no\n").precision, "fp32");
   EXPECT_EQ(parsed("mixed_precision: 'no'\n").precision, "fp32");
-  EXPECT_EQ(parsed("mixed_precision: fp8\n").warnings,
-            Warnings{"FILE: mixed_precision: 'fp8' is not understood"});
+  EXPECT_EQ(parsed("mixed_precision: fp8\n").warnings, Warnings());
   EXPECT_EQ(errorOf("mixed_precision: fp17\n"),
             "FILE: mixed_precision: 'fp17' is none of no, fp16, bf16 and fp8");
   EXPECT_EQ(errorOf("mixed_precision: bf16\nfp16: true\n"),
@@ -147,8 +146,9 @@ TRAINING_ARGS=(
   EXPECT_EQ(config.sharding.checkpointing, true);
   EXPECT_FALSE(config.batch.total);
   EXPECT_EQ(config.warnings,
-            (Warnings{"FILE: global-batch-size: '$GBS' is not set in the file",
-                      "FILE: fp8-format: is not understood and is ignored"}));
+            Warnings{"FILE: global-batch-size: '$GBS' is not set in the file"});
+  EXPECT_EQ(config.fp8.recipe, Fp8Recipe::byName("delayed"));
+  EXPECT_EQ(config.fp8.by.line, 9u);
 }
 
 TEST(Megatron, leavesOpenWhatAScriptComputes) {

@@ -299,8 +299,9 @@ fp8_config:
   fp8_format: E4M3
   override_linear_precision: [false, false, false]
 )");
-  EXPECT_EQ(config.warnings,
-            Warnings{"FILE: mixed_precision: 'fp8' is not understood"});
+  EXPECT_EQ(config.warnings, Warnings());
+  ASSERT_EQ(config.faults.size(), 1u);
+  EXPECT_EQ(config.faults[0].rule, "short-amax-history");
 
   config = parsed(R"(compute_environment: MULTI_MACHINE
 distributed_type: MULTI_GPU

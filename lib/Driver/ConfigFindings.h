@@ -1,0 +1,20 @@
+//===- ConfigFindings.h - Settings of a training as findings ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef MPOPT_LIB_DRIVER_CONFIGFINDINGS_H
+#define MPOPT_LIB_DRIVER_CONFIGFINDINGS_H
+
+#include "mpopt/Driver/Options.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mpopt {
+
+/// What the selected rules say of the training configuration, by itself and for
+/// the model, to which no precision was applied yet.
+std::vector<Finding> findConfigFaults(const Options &options,
+                                      mlir::ModuleOp module);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_DRIVER_CONFIGFINDINGS_H

@@ -1,0 +1,159 @@
+//===- Fp8Config.cpp - Recipes, and layers under them ===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "mpopt/Train/Fp8Config.h"
+
+#include "Fp8Reader.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+using namespace mpopt;
+
+// TransformerEngine's recipes (transformer_engine/common/recipe), torchao's
+// (torchao/float8/config.py), Megatron-LM's default history of 1.
+// `delayed_cold` is the first step of a delayed recipe, whose scales are 1.
+static constexpr Fp8Recipe kRecipes[] = {
+    {"delayed", "f8E4M3FN", "f8E5M2", 0, 16, 1024},
+    {"delayed_recent", "f8E4M3FN", "f8E5M2", 0, 16, 1},
+    {"delayed_cold", "f8E4M3FN", "f8E5M2", 0, 1, 1},
+    {"current", "f8E4M3FN", "f8E5M2", 0, 16},
+    {"rowwise", "f8E4M3FN", "f8E4M3FN", -1, 16},
+    {"rowwise_gw_hp", "f8E4M3FN", "f8E4M3FN", -1, 16, 0, true},
+    {"block128", "f8E4M3FN", "f8E4M3FN", 128, 128},
+    {"mxfp8", "f8E4M3FN", "f8E4M3FN", 32, 32},
+    {"mxfp8_e5m2", "f8E4M3FN", "f8E5M2", 32, 32},
+    {"nvfp4", "f4E2M1FN", "f4E2M1FN", 16, 16},
+    {"nvfp4_2d", "f4E2M1FN", "f4E2M1FN", 16, 16}};
+
+ArrayRef<Fp8Recipe> Fp8Recipe::all() { return kRecipes; }
+
+const Fp8Recipe *Fp8Recipe::byName(StringRef name) {
+  const auto *found = llvm::find_if(
+      kRecipes, [&](const Fp8Recipe &recipe) { return recipe.name == name; });
+  return found == std::end(kRecipes) ? nullptr : found;
+}
+
+//===----------------------------------------------------------------------===//
+// Settings that mean the same everywhere
+//===----------------------------------------------------------------------===//
+
+void mpopt::judgeMargin(const Section &section, StringRef key) {
+  std::optional<double> margin = section.number(key);
+  if (!margin)
+    return;
+  // Of a bell whose largest element is five deviations one in a hundred is
+  // below 2^-8.6 of it; E4M3's normal numbers reach 2^-14.8 below 448. From a
+  // margin of 7 on these are subnormal.
+  constexpr double kMost = 6;
+  if (*margin < 0)
+    section.blame(kScaling, key,
+                  "is negative: numbers within " + Twine(int(-*margin)) +
+                      " powers of two of the largest are clipped");
+  else if (*margin > kMost)
+    section.blame(kScaling, key,
+                  "leaves 2^-" + Twine(int(*margin)) +
+                      " of the format's range: small numbers become subnormal "
+                      "or 0. 0 is usual");
+}
+
+void mpopt::judgeHistory(const Section &section, StringRef lengthKey,
+                         StringRef algorithmKey, int64_t usualLength,
+                         StringRef usualAlgorithm) {
+  if (section.isOpen(lengthKey) || section.isOpen(algorithmKey))
+    return;
+  std::optional<int64_t> length = section.integer(lengthKey, 0);
+  std::optional<std::string> algorithm = section.word(algorithmKey);
+  bool isRecent = algorithm.value_or(usualAlgorithm.str()) == "most_recent";
+  bool isShort = length.value_or(usualLength) <= 1;
+  if (!isRecent && !isShort)
+    return;
+  StringRef key = isShort && (length || !algorithm) ? lengthKey : algorithmKey;
+  section.blame("short-amax-history", key,
+                Twine(section.take(key) ? "" : "is not given: ") +
+                    "scales are those of the last step alone, and what grows "
+                    "from one step to the next is clipped; " +
+                    section.spell(lengthKey) + " 1024 and " +
+                    section.spell(algorithmKey) + " max keep the largest");
+}
+
+//===----------------------------------------------------------------------===//
+// Layers
+//===----------------------------------------------------------------------===//
+
+static bool isTaken(StringRef name, const TrainFp8 &fp8) {
+  return llvm::any_of(fp8.filters,
+                      [&](StringRef filter) { return name.contains(filter); });
+}
+
+/// Whether `filter` is whole parts of the name where it first occurs.
+static bool isWhole(StringRef name, StringRef filter) {
+  size_t begin = name.find(filter), end = begin + filter.size();
+  return (begin == 0 || name[begin - 1] == '.' || filter.starts_with(".")) &&
+         (end == name.size() || name[end] == '.' || filter.ends_with("."));
+}
+
+static void judgeFilters(const TrainFp8 &fp8, ArrayRef<LinearLayer> layers,
+                         std::vector<TrainFault> &faults) {
+  auto blame = [&](const Twine &text) {
+    faults.push_back({"fp8-layers", fp8.filtersBy.key, fp8.filtersBy.line,
+                      (fp8.filtersBy.key + ": " + text).str()});
+  };
+  for (const std::string &filter : fp8.filters) {
+    if (StringRef(filter).starts_with("auto_filter"))
+      continue;
+    const LinearLayer *whole = nullptr, *part = nullptr;
+    for (const LinearLayer &layer : layers)
+      if (StringRef(layer.name).contains(filter))
+        (isWhole(layer.name, filter) ? whole : part) = &layer;
+    if (!whole && !part)
+      blame("'" + filter +
+            "' is in the name of no linear layer: nothing stays "
+            "in BF16 by it");
+    else if (whole && part)
+      blame("'" + filter + "' is '" + whole->name + "', and a part of '" +
+            part->name + "', which stays in BF16 as well");
+  }
+  if (!fp8.filters.empty() &&
+      llvm::all_of(layers, [&](const LinearLayer &layer) {
+        return isTaken(layer.name, fp8);
+      }))
+    blame("takes all " + Twine(layers.size()) +
+          " linear layers: nothing is in FP8");
+}
+
+std::vector<TrainFault> mpopt::judgeLayers(const TrainFp8 &fp8,
+                                           ArrayRef<LinearLayer> layers) {
+  std::vector<TrainFault> faults;
+  if (!fp8.recipe || layers.empty())
+    return faults;
+  judgeFilters(fp8, layers, faults);
+  if (fp8.misfits == TrainFp8::Misfits::Padded)
+    return faults;
+  int64_t multiple = fp8.recipe->multiple, meant = 0;
+  std::vector<const LinearLayer *> misfits;
+  for (const LinearLayer &layer : layers) {
+    if (isTaken(layer.name, fp8))
+      continue;
+    ++meant;
+    if (layer.inputs % multiple || layer.outputs % multiple)
+      misfits.push_back(&layer);
+  }
+  if (misfits.empty())
+    return faults;
+  bool isPassed = fp8.misfits == TrainFp8::Misfits::PassedOver;
+  // Layers of a few outputs are left out as a rule; most of them are not.
+  if (isPassed && 2 * int64_t(misfits.size()) < meant)
+    return faults;
+  const LinearLayer &first = *misfits.front();
+  faults.push_back(
+      {"fp8-sizes", fp8.by.key, fp8.by.line,
+       (Twine(fp8.by.key) + ": " + Twine(misfits.size()) + " of " +
+        Twine(meant) + " linear layers have sizes that are no multiples of " +
+        Twine(multiple) + " ('" + first.name + "': " + Twine(first.inputs) +
+        " x " + Twine(first.outputs) + "), and " +
+        (isPassed ? "are passed over: they stay in BF16"
+                  : "nothing pads them: kernels refuse them"))
+           .str()});
+  return faults;
+}

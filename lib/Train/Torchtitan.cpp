@@ -1,0 +1,105 @@
+//===- Torchtitan.cpp - torchtitan's TOML, torchao's JSON ===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+//
+// torchtitan/config/job_config.py and torchtitan/components/quantization/
+// float8.py; torchao/float8/config.py.
+
+#include "Fp8Reader.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace llvm;
+using namespace mpopt;
+
+/// Settings of torchao that torchtitan has, too.
+static void readFloat8(ConfigReader &reader, const Section &float8) {
+  TrainFp8 &fp8 = reader.config.fp8;
+  std::string recipe = float8.word("recipe_name").value_or("tensorwise");
+  fp8.recipe =
+      Fp8Recipe::byName(StringSwitch<StringRef>(recipe)
+                            .Case("rowwise", "rowwise")
+                            .Case("rowwise_with_gw_hp", "rowwise_gw_hp")
+                            .Default("current"));
+  bool isRow = StringRef(recipe).starts_with("rowwise");
+  if (isRow && float8.truth("enable_fsdp_float8_all_gather") == true)
+    float8.blame(kRefused, "enable_fsdp_float8_all_gather",
+                 "is refused with recipe_name " + recipe +
+                     ": shards know no row's amax");
+  if (float8.truth("emulate") == true)
+    float8.blame(kRefused, "emulate",
+                 "computes in high precision, for tests: nothing is faster");
+  fp8.misfits = float8.truth("pad_inner_dim") == true
+                    ? TrainFp8::Misfits::Padded
+                    : TrainFp8::Misfits::PassedOver;
+  fp8.filters =
+      float8.words("filter_fqns").value_or(std::vector<std::string>());
+  fp8.filtersBy = float8.keyOf("filter_fqns");
+  bool isAuto = llvm::any_of(fp8.filters, [](StringRef filter) {
+    return filter.starts_with("auto_filter");
+  });
+  if (isAuto && recipe == "rowwise_with_gw_hp")
+    float8.blame(kRefused, "filter_fqns",
+                 "has the automatic filter, which knows no " + recipe);
+  float8.ignore({"precompute_float8_dynamic_scale_for_fsdp",
+                 "force_recompute_fp8_weight_in_bwd", "moe_fqns_prototype",
+                 "round_scales_to_power_of_2"});
+}
+
+void mpopt::readTorchao(ConfigReader &reader, const Section &top) {
+  readFloat8(reader, top);
+  reader.config.fp8.by = top.keyOf("recipe_name");
+}
+
+void mpopt::readTorchtitan(ConfigReader &reader, const Section &top) {
+  TrainConfig &config = reader.config;
+  Section training = top.section("training"),
+          optimizer = top.section("optimizer");
+  config.batch.micro = training.integer("local_batch_size", 1);
+  if (!config.batch.micro)
+    config.batch.micro = training.integer("batch_size", 1);
+  config.batch.total = training.integer("global_batch_size", -1);
+  if (config.batch.total && *config.batch.total < 1)
+    config.batch.total.reset();
+  config.clip = training.number("max_norm", Numbers::NotNegative).value_or(1);
+  std::string name = optimizer.word("name").value_or("AdamW");
+  if (!setOptimizer(name, config.optimizer))
+    optimizer.warn("name", "'" + shown(name) +
+                               "' is not an optimizer that is "
+                               "known");
+  config.optimizer.learningRate = optimizer.number("lr", Numbers::NotNegative);
+  config.optimizer.epsilon = optimizer.number("eps", Numbers::NotNegative);
+  config.optimizer.beta1 = optimizer.number("beta1", Numbers::Fraction);
+  config.optimizer.beta2 = optimizer.number("beta2", Numbers::Fraction);
+  config.optimizer.weightDecay =
+      optimizer.number("weight_decay", Numbers::NotNegative);
+  fillTorchOptimizer(config.optimizer);
+  // FSDP casts parameters; gradients are reduced in FP32 unless it is said.
+  TrainType type =
+      training.type("mixed_precision_param").value_or(TrainType::BF16);
+  config.precision = type == TrainType::BF16  ? "autocast-bf16"
+                     : type == TrainType::F16 ? "autocast-fp16"
+                                              : "fp32";
+  config.scaler.kind = ScalerKind::None;
+  config.reduce.type =
+      training.type("mixed_precision_reduce").value_or(TrainType::F32);
+  // Later versions have it two tables deeper.
+  bool isDeep = top.has("quantize");
+  std::string name8 = isDeep ? "quantize.linear.float8" : "float8";
+  Section float8 =
+      isDeep ? top.section("quantize").section("linear").section("float8")
+             : top.section("float8");
+  std::vector<std::string> converters =
+      top.section("model")
+          .words("converters")
+          .value_or(std::vector<std::string>());
+  if (!llvm::is_contained(converters, name8)) {
+    if (float8)
+      top.blame(kRefused, isDeep ? "quantize" : "float8",
+                "has no effect: model.converters does not list " + name8);
+    return;
+  }
+  readFloat8(reader, float8);
+  config.fp8.by = top.section("model").keyOf("converters");
+}

@@ -1,0 +1,169 @@
+"""FP8 in training configurations: each setting that is wrong has a finding of its rule at its line; the same file without it has none."""
+
+import json
+
+import numpy
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tool import run_mpopt
+
+LAYERS = {"layers.0.mlp.gate_proj": (64, 128), "layers.0.mlp.down_proj": (128, 64), "layers.1.mlp.gate": (64, 64), "output": (64, 96)}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """`fits`: sizes that are multiples of 32; `odd`: of none."""
+    folder, rng = tmp_path_factory.mktemp("models"), numpy.random.default_rng(1)
+    for name, more in (("fits", 0), ("odd", 3)):
+        nodes, held, x = [], [], "x"
+        for layer, (k, n) in LAYERS.items():
+            w = rng.normal(0, k ** -0.5, (k + more, n + more)).astype("f4")
+            held.append(numpy_helper.from_array(w, f"{layer}.weight"))
+            nodes.append(helper.make_node("MatMul", [x, f"{layer}.weight"], [f"{layer}.y"], name=layer))
+            x = f"{layer}.y"
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [32, 64 + more])],
+                                  [helper.make_tensor_value_info(x, TensorProto.FLOAT, [32, 96 + more])], held)
+        onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), folder / f"{name}.onnx")
+    return folder
+
+
+@pytest.fixture
+def found(models, tmp_path):
+    def ask(name, text, model="fits", *options):
+        path = tmp_path / name
+        path.write_text(text)
+        done = run_mpopt("--check", models / f"{model}.onnx", "--train", "--train-config", path, "--loss", "sum:output.y", "--select", "MP42,MP43",
+                         "--format", "json", "--fail-on", "never", *options)
+        assert done.returncode == 0, done.stderr
+        lines = text.splitlines()
+        return [(f["rule"], f["op"]["name"], lines[f["location"]["line"] - 1] if f.get("location") else None) for f in json.loads(done.stdout)["findings"]]
+    return ask
+
+
+def script(*flags):
+    lines = "\n".join(f"    {flag}" for flag in flags)
+    return f'#!/bin/bash\nLR=1e-4\nARGS=(\n    --lr $LR\n{lines}\n)\ntorchrun --nproc_per_node 8 pretrain_gpt.py "${{ARGS[@]}}"\n'
+
+
+BASE = ("--bf16", "--num-layers 4", "--hidden-size 128", "--fp8-format e4m3", "--use-distributed-optimizer")
+MX = (*BASE, "--fp8-recipe mxfp8")
+LONG = (*BASE, "--fp8-amax-history-len 512", "--fp8-amax-compute-algo max")
+
+
+@pytest.mark.parametrize("flags", [MX, LONG, (*BASE, "--fp8-recipe tensorwise"), (*MX, "--fp8-param-gather"), ("--bf16",), ("--bf16", "--fp8-format $FORMAT"),
+                                   (*BASE, "--fp8-amax-history-len $HISTORY"), (*MX, "--fp8-margin 2"), (*MX, "--first-last-layers-bf16"),
+                                   (*MX, "--fp8-param-gather", "--reuse-grad-buf-for-mxfp8-param-ag", "--overlap-grad-reduce", "--overlap-param-gather")])
+def test_sound_scripts(found, flags):
+    assert not found("a.sh", script(*flags))
+
+
+@pytest.mark.parametrize("rule, key, flags", [
+    ("MP421", "--fp8-format", (*BASE[:3], "--fp8_format=hybrid", "--fp8-recipe mxfp8")),
+    ("MP422", "--fp8-amax-history-len", (*BASE, "--fp8-amax-history-len 1", "--fp8-amax-compute-algo max")),
+    ("MP422", "--fp8-amax-compute-algo", (*BASE, "--fp8-amax-history-len 64", "--fp8-amax-compute-algo most_recent")),
+    ("MP426", "--hidden-size", ("--hidden-size 1000", "--bf16", "--fp8-format e4m3", "--fp8-recipe tensorwise")),
+    ("MP426", "--hidden-size", ("--hidden-size 144", "--bf16", "--fp8-format e4m3", "--fp8-recipe mxfp8")),
+    ("MP427", "--fp8-format", MX[1:]),
+    ("MP428", "--transformer-impl", (*MX, "--transformer-impl local")),
+    ("MP428", "--fp8-recipe", ("--bf16", "--fp8-recipe tensorwise")),
+    ("MP428", "--fp8-param-gather", ("--bf16", "--use-distributed-optimizer", "--fp8-param-gather")),
+    ("MP428", "--reuse-grad-buf-for-mxfp8-param-ag", (*MX, "--fp8-param-gather", "--reuse-grad-buf-for-mxfp8-param-ag", "--overlap-grad-reduce")),
+    ("MP428", "--reuse-grad-buf-for-mxfp8-param-ag", (*LONG, "--fp8-param-gather", "--reuse-grad-buf-for-mxfp8-param-ag")),
+    ("MP429", "--exp-avg-sq-dtype", (*MX, "--use-precision-aware-optimizer", "--exp-avg-sq-dtype fp8")),
+    ("MP430", "--fp8-margin", (*MX, "--fp8-margin 12")),
+    ("MP431", "--first-last-layers-bf16", (*MX, "--first-last-layers-bf16", "--num-layers-at-start-in-bf16 3")),
+    ("MP431", "--fp4-format", ("--bf16", "--fp4-format e2m1")),
+])
+def test_scripts(found, rule, key, flags):
+    (its, name, line), = found("a.sh", script(*flags))
+    assert (its, name) == (rule, key) and key in line.replace("_", "-").replace("--fp8-format=", "--fp8-format ")
+
+
+def test_defaults_are_told_of_where_fp8_is_switched_on(found):
+    assert [(rule, name) for rule, name, _ in found("a.sh", script(*BASE))] == [("MP422", "--fp8-amax-history-len")]
+
+
+def test_arguments_of_a_functional_test(found):
+    text = "ENV_VARS:\n  A: 1\nMODEL_ARGS:\n  --bf16: true\n  --lr: 1e-4\n  --fp8-format: {}\n  --fp8-recipe: mxfp8\n  --fp8-param-gather: false\n"
+    assert not found("a.yaml", text.format("e4m3"))
+    assert found("a.yaml", text.format("hybrid")) == [("MP421", "--fp8-format", "  --fp8-format: hybrid")]
+
+
+ACCELERATE = "distributed_type: FSDP\nmixed_precision: {}\nfsdp_config:\n  fsdp_version: {}\nfp8_config:\n  backend: {}\n  {}\n"
+
+
+@pytest.mark.parametrize("rule, line, values, model", [
+    (None, None, ("fp8", 2, "AO", "pad_inner_dim: true"), "odd"),
+    (None, None, ("fp8", 2, "TE", "amax_compute_algo: max"), "fits"),
+    ("MP422", "  amax_compute_algo: most_recent", ("FP8", 2, "TE", "amax_compute_algo: most_recent"), "fits"),
+    ("MP426", "  pad_inner_dim: false", ("fp8", 2, "AO", "pad_inner_dim: false"), "odd"),
+    ("MP428", "  enable_fsdp_float8_all_gather: true", ("fp8", 1, "AO", "enable_fsdp_float8_all_gather: true"), "fits"),
+    ("MP428", None, ("bf16", 2, "TE", "margin: 0"), "fits"),
+])
+def test_accelerate(found, rule, line, values, model):
+    findings = found("a.yaml", ACCELERATE.format(*values), model)
+    assert [f[0] for f in findings] == ([rule] if rule else [])
+    assert line is None or findings[0][2] == line
+
+
+TITAN = '[job]\ndescription = "x"\n[training]\nlocal_batch_size = 8\n[model]\nconverters = {}\n[float8]\nrecipe_name = "{}"\n{}\n'
+
+
+@pytest.mark.parametrize("rule, values, model", [
+    (None, ('["float8"]', "rowwise", 'filter_fqns = ["output", "mlp.gate_proj"]'), "fits"),
+    (None, ('["float8"]', "tensorwise", "enable_fsdp_float8_all_gather = true"), "fits"),
+    ("MP426", ('["float8"]', "rowwise", ""), "odd"),
+    ("MP428", ('[]', "rowwise", ""), "fits"),
+    ("MP428", ('["float8"]', "rowwise_with_gw_hp", "enable_fsdp_float8_all_gather = true"), "fits"),
+    ("MP428", ('["float8"]', "rowwise", "emulate = true"), "fits"),
+    ("MP431", ('["float8"]', "rowwise", 'filter_fqns = ["mlp.gate"]'), "fits"),
+    ("MP431", ('["float8"]', "rowwise", 'filter_fqns = ["lm_head"]'), "fits"),
+    ("MP431", ('["float8"]', "rowwise", 'filter_fqns = ["layers.0.mlp", "layers.1.mlp", "output"]'), "fits"),
+])
+def test_torchtitan(found, rule, values, model):
+    assert [f[0] for f in found("a.toml", TITAN.format(*values), model)] == ([rule] if rule else [])
+
+
+def test_later_torchtitan(found):
+    text = '[training]\nlocal_batch_size = 8\n[model]\nconverters = [{}]\n[quantize.linear.float8]\nrecipe_name = "rowwise"\nemulate = {}\n'
+    assert not found("a.toml", text.format('"quantize.linear.float8"', "false"))
+    assert [f[0] for f in found("a.toml", text.format('"quantize.linear.float8"', "true"))] == ["MP428"]
+    assert [f[1] for f in found("a.toml", text.format("", "false"))] == ["quantize"]
+
+
+def test_torchao(found):
+    text = {"enable_fsdp_float8_all_gather": True, "pad_inner_dim": True, "emulate": False}
+    assert not found("a.json", json.dumps(text), "odd")
+    assert [f[:2] for f in found("a.json", json.dumps(text | {"recipe_name": "rowwise"}), "odd")] == [("MP428", "enable_fsdp_float8_all_gather")]
+
+
+RECIPE = {"schema": "mpopt-fp8-recipe/1", "recipe": "DelayedScaling", "fp8_format": "HYBRID"}
+
+
+@pytest.mark.parametrize("rule, change", [
+    (None, {}), (None, {"recipe": "mxfp8", "fp8_format": "E4M3"}), (None, {"reduce_amax": False}),
+    ("MP421", {"recipe": "MXFP8BlockScaling"}), ("MP422", {"amax_history_len": 1}),
+    ("MP428", {"recipe": "Float8BlockScaling", "fp8_gemm_wgrad": {"use_split_accumulator": False}}),
+    ("MP430", {"fp8_format": "E5M2"}), ("MP430", {"margin": -1}), ("MP430", {"reduce_amax": False, "sequence_parallel": True}),
+    ("MP430", {"recipe": "NVFP4BlockScaling", "disable": ["output"], "disable_rht": True, "disable_stochastic_rounding": True}),
+    ("MP431", {"recipe": "NVFP4BlockScaling"}),
+])
+def test_recipes(found, rule, change):
+    # Blocks of 128 do not fit the layers.
+    assert {f[0] for f in found("a.json", json.dumps(RECIPE | change))} - {"MP426"} == ({rule} if rule else set())
+
+
+@pytest.mark.parametrize("name, text", [("a.json", json.dumps(RECIPE | {"recipe": "Best"})), ("a.json", json.dumps(RECIPE | {"margin": "x"})),
+                                        ("a.toml", "[training]\nlocal_batch_size = \n"), ("a.toml", "[job]\n[training]\nlocal_batch_size = [1]\n")])
+def test_bad_files(models, tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    done = run_mpopt("--check", models / "fits.onnx", "--train", "--train-config", tmp_path / name)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and name in done.stderr and not done.stdout
+
+
+def test_line_in_text(models, tmp_path):
+    (tmp_path / "a.sh").write_text(script(*MX, "--fp8-margin 12"))
+    done = run_mpopt("--check", models / "fits.onnx", "--train", "--train-config", tmp_path / "a.sh", "--loss", "sum:output.y")
+    assert done.returncode == 1 and "a.sh:11\n" in done.stdout
