@@ -26,6 +26,36 @@ static bool isFile(StringRef kind) {
   return kind.ends_with(".onnx") || kind.ends_with(".mlir");
 }
 
+bool mpopt::isFp8Training(StringRef precision) {
+  return precision.consume_front("fp8") &&
+         (precision.empty() || precision.starts_with(":"));
+}
+
+Error mpopt::setFp8Recipe(std::string &precision, TrainConfig &config) {
+  if (!isFp8Training(precision))
+    return Error::success();
+  StringRef name = StringRef(precision).split(':').second;
+  TrainFp8 &fp8 = config.fp8;
+  if (!name.empty() || precision.ends_with(":"))
+    fp8.recipe = Fp8Recipe::byName(name);
+  else if (!fp8.recipe)
+    fp8.recipe = Fp8Recipe::byName("current");
+  if (!fp8.recipe) {
+    std::vector<std::string> names;
+    for (const Fp8Recipe &recipe : Fp8Recipe::all())
+      names.push_back(recipe.name.str());
+    return fail("--precision: '" + precision +
+                "' is not fp8 or fp8:RECIPE of " + llvm::join(names, ", "));
+  }
+  if (fp8.by.key.empty())
+    fp8.by.key = "--precision";
+  config.warnings.push_back(
+      "--precision: errors of the products in FP8 are not "
+      "estimated: gradients are those of autocast-bf16");
+  precision = "autocast-bf16";
+  return Error::success();
+}
+
 bool mpopt::isLossFile(const TrainLossTerm &term) { return isFile(term.kind); }
 
 Expected<TrainLossTerm> mpopt::parseLoss(StringRef text) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "OptionTable.h"
+#include "mpopt/Driver/TrainRequest.h"
 
 #include "Options.h"
 #include "mpopt/Driver/Output.h"
@@ -279,7 +280,7 @@ Error mpopt::checkValues(const opt::InputArgList &args) {
     llvm::SmallVector<StringRef> words = listValues(arg->getOption());
     std::string value = arg->getNumValues() ? arg->getValue() : "";
     if (arg->getOption().matches(OPT_precision))
-      value = spellPrecision(value);
+      value = isFp8Training(value) ? "auto" : spellPrecision(value);
     if (!words.empty() && !llvm::is_contained(words, StringRef(value)))
       return fail(arg->getOption().getPrefixedName() + ": '" + arg->getValue() +
                   "' is not " + listWords(words));

@@ -74,8 +74,6 @@ Error Validator::refuseLaterReleases() {
   const OutputFormat *format = findOutputFormat(text(OPT_format));
   if (format && !format->isWritten())
     return fail("--format " + format->name + " comes in a later release");
-  if (text(OPT_precision) == "fp8")
-    return fail("--precision fp8 comes in a later release");
   return Error::success();
 }
 
@@ -234,7 +232,9 @@ Error Validator::checkTraining() {
     for (OptionId option : kDetails)
       if (has(option))
         return fail(getName(option) + " goes with --train");
-    return Error::success();
+    return isFp8Training(options.precision)
+               ? fail("--precision fp8 goes with --train")
+               : Error::success();
   }
   auto optional = [&](OptionId option) {
     return has(option) ? std::optional(text(option).str()) : std::nullopt;
@@ -251,6 +251,8 @@ Error Validator::checkTraining() {
   if (config->precision && !has(OPT_precision))
     options.precision =
         *config->precision == "fp32" ? "as-is" : *config->precision;
+  if (Error error = setFp8Recipe(options.precision, *config))
+    return error;
   addDeclaredValues(*config, options.inputs);
   options.train = std::move(*config);
   options.gradientsFile = text(OPT_dump_gradients);

@@ -96,7 +96,9 @@ defm precision : Valued<"precision">, Group<judged>,
   MetaVarName<"P">,
   Values<"auto,as-is,fp16,bf16,autocast-fp16,autocast-bf16">,
   HelpText<"the arithmetic (default auto: as-is if the model computes in 16 "
-           "bits anywhere or is quantised, otherwise autocast-fp16)">;
+           "bits anywhere or is quantised, otherwise autocast-fp16). Under "
+           "--train also fp8[:RECIPE]: settings and sizes of FP8 on a base of "
+           "BF16">;
 defm policy : Valued<"policy">, Group<judged>, InJudging,
   MetaVarName<"NAME|FILE">,
   HelpText<"the table that autocast follows">;

@@ -22,6 +22,14 @@ struct TrainTexts {
 /// one line.
 llvm::Expected<TrainConfig> makeTrainConfig(const TrainTexts &texts);
 
+/// True of `fp8` and `fp8:RECIPE`.
+bool isFp8Training(llvm::StringRef precision);
+
+/// Sets the recipe that such a word names, and makes it the base's precision;
+/// other words stay. Without a name the configuration's recipe stays, else it
+/// is `current`.
+llvm::Error setFp8Recipe(std::string &precision, TrainConfig &config);
+
 /// Parses `--loss`: what `parseLossTerm` reads, or `FILE[:weight=W]`.
 llvm::Expected<TrainLossTerm> parseLoss(llvm::StringRef text);
 

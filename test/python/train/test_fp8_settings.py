@@ -155,6 +155,17 @@ def test_recipes(found, rule, change):
     assert {f[0] for f in found("a.json", json.dumps(RECIPE | change))} - {"MP426"} == ({rule} if rule else set())
 
 
+def test_recipe_of_the_precision(found, models):
+    """It stands in place of the configuration's, whose sizes then fit or not."""
+    config = json.dumps({"schema": "mpopt-train-config/1"})
+    assert not found("a.json", config, "fits", "--precision", "fp8:mxfp8")
+    assert not found("a.json", config, "fits", "--precision", "fp8")
+    assert [f[:2] for f in found("a.json", config, "fits", "--precision", "fp8:block128")] == [("MP426", "--precision")]
+    for words in (("--train", "--precision", "fp8:best"), ("--train", "--precision", "fp8:"), ("--precision", "fp8:mxfp8")):
+        done = run_mpopt("--check", models / "fits.onnx", *words)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and "--precision" in done.stderr
+
+
 @pytest.mark.parametrize("name, text", [("a.json", json.dumps(RECIPE | {"recipe": "Best"})), ("a.json", json.dumps(RECIPE | {"margin": "x"})),
                                         ("a.toml", "[training]\nlocal_batch_size = \n"), ("a.toml", "[job]\n[training]\nlocal_batch_size = [1]\n")])
 def test_bad_files(models, tmp_path, name, text):
