@@ -231,3 +231,21 @@ func.func @composed(
   %l = mp.reduce_sum %m {axes = array<i64: 0, 1>, keepdims = false} : (tensor<8x64xf32>) -> tensor<f32>
   return %l : tensor<f32>
 }
+
+// -----
+
+// One of four probabilities is the largest: of what arrives half comes to one
+// element, as rms. That two may be equal takes a part of it.
+// CHECK: rms 0.{{3[5-9]|4}}
+// CHECK: = mp.mul {{.*}}tensor<8x1xf32>, tensor<8x4xf32>
+// CHECK: = mp.softmax_grad
+#n = {mean = 0.0 : f64, std = 1.0 : f64, lo = -6.0 : f64, hi = 6.0 : f64, source = "option"}
+func.func @largest(
+    %x: tensor<8x4xf32> {mp.name = "x", mp.assume = #n},
+    %g: tensor<8xf32> {mp.assume = #n}) -> tensor<f32> {
+  %0 = mp.softmax %x {axis = -1 : i64} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %y = mp.reduce_max %0 {axes = array<i64: 1>, keepdims = false} : (tensor<8x4xf32>) -> tensor<8xf32>
+  %p = mp.mul %y, %g : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %l = mp.reduce_sum %p {axes = array<i64: 0>, keepdims = false} : (tensor<8xf32>) -> tensor<f32>
+  return %l : tensor<f32>
+}

@@ -68,9 +68,12 @@ static Term meanSlope(OpTy op, Reduced &r, GradientContext &ctx) {
 /// Elements that are equal to the extreme share the gradient.
 template <typename OpTy>
 static Term extremeSlope(OpTy, Reduced &r, GradientContext &ctx) {
-  Term equal = ctx.cast(ctx.make<mp::EqualOp>({r.x, r.y()}),
-                        getElementType(r.x.value()));
-  return r.dy / ctx.sum(equal, r.axes, /*keepDims=*/true) * equal;
+  Type type = getElementType(r.x.value());
+  Term equal = ctx.cast(ctx.make<mp::EqualOp>({r.x, r.y()}), type);
+  // One is equal at least, which bounds and estimates of a sum do not know.
+  Term count = ctx.make<mp::MaxOp>(
+      {ctx.sum(equal, r.axes, /*keepDims=*/true), ctx.scalar(1, type)});
+  return r.dy / count * equal;
 }
 
 static Term l1Slope(mp::ReduceL1Op, Reduced &r, GradientContext &ctx) {

@@ -8,8 +8,10 @@
 #include "Comparison.h"
 #include "lib/Ranges/Ops/Families.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Numerics/Normal.h"
 #include "mpopt/Ranges/RangeInterface.h"
@@ -105,23 +107,47 @@ static bool isExact(const FloatRange &range) {
   return range.finite.maxAbs() < 0x1p53;
 }
 
+/// The share of elements that are equal to the extreme of theirs, one of each
+/// group that is reduced; nothing for other comparisons. The gradient of an
+/// extreme asks it.
+static std::optional<double> shareOfExtreme(mp::EqualOp op) {
+  if (!op)
+    return std::nullopt;
+  for (unsigned index : {0u, 1u}) {
+    Operation *extreme = getMaker(op->getOperand(index));
+    // Dims of one may have been put back.
+    while (extreme && isViewLike(extreme))
+      extreme = getMaker(extreme->getOperand(0));
+    if (!isa_and_nonnull<mp::ReduceMaxOp, mp::ReduceMinOp>(extreme) ||
+        peel(extreme->getOperand(0)) != peel(op->getOperand(1 - index)))
+      continue;
+    auto all = getNumElements(getShape(extreme->getOperand(0)));
+    auto groups = getNumElements(getShape(extreme->getResult(0)));
+    if (all && groups && *all > 0)
+      return double(*groups) / double(*all);
+  }
+  return std::nullopt;
+}
+
 static void transferCompare(Operation *op, TransferContext &ctx) {
   Comparison comparison = *getComparison(op);
   if (!areReal(op))
     return ctx.unknown();
   bool several = comparesSeveral(ctx);
-  ctx.result(0,
-             mapGroups(
-                 ctx, operandsOf(ctx),
-                 [&](ArrayRef<FloatRange> x) {
-                   if (x[0].integral && x[1].integral &&
-                       !(isExact(x[0]) && isExact(x[1])))
-                     return Truth::unknown().toRange();
-                   return range::compare(comparison, x[0], x[1]).toRange();
-                 },
-                 [&](ArrayRef<Likely> x) {
-                   return chance(probability(comparison, x[0], x[1], several));
-                 }));
+  std::optional<double> extremes = shareOfExtreme(dyn_cast<mp::EqualOp>(op));
+  ctx.result(0, mapGroups(
+                    ctx, operandsOf(ctx),
+                    [&](ArrayRef<FloatRange> x) {
+                      if (x[0].integral && x[1].integral &&
+                          !(isExact(x[0]) && isExact(x[1])))
+                        return Truth::unknown().toRange();
+                      return range::compare(comparison, x[0], x[1]).toRange();
+                    },
+                    [&](ArrayRef<Likely> x) {
+                      return chance(extremes ? *extremes
+                                             : probability(comparison, x[0],
+                                                           x[1], several));
+                    }));
 }
 
 /// is_nan, is_inf, is_finite.
