@@ -3,6 +3,7 @@
 
 #include "mpopt/Driver/CheckModel.h"
 
+#include "lib/Driver/CompareFloat.h"
 #include "lib/Driver/ConfigFindings.h"
 #include "lib/Driver/DescribeTraining.h"
 
@@ -252,6 +253,13 @@ std::optional<ModelReport> mpopt::checkModel(const Options &options,
     printError(llvm::toString(std::move(error)));
     return std::nullopt;
   }
+  if (options.action == Action::Check && !options.against.empty())
+    if (llvm::Error error =
+            compareWithFloat(options, options.against.front(), *imported.module,
+                             report.warnings)) {
+      printError(path + ": " + llvm::toString(std::move(error)));
+      return std::nullopt;
+    }
   if (llvm::Error error = check(options, imported, hooks, report)) {
     printError(path + ": " + llvm::toString(std::move(error)));
     return std::nullopt;

@@ -231,6 +231,13 @@ static LostPair expectLoss(double one, double two, const CodePoints &x,
   return lost;
 }
 
+/// True if a pair of those weights passes an end for some codes.
+static bool canPass(double one, double two, double lo, double hi) {
+  constexpr double kMost = 255;
+  return kMost * (std::max(one, 0.0) + std::max(two, 0.0)) > hi ||
+         kMost * (std::min(one, 0.0) + std::min(two, 0.0)) < lo;
+}
+
 /// The pairs of a product with weights in two dims, or of a filter.
 static std::optional<PairWalk> walkPairs(Operation *op,
                                          const IntegerOperands &product,
@@ -252,6 +259,32 @@ static std::optional<PairWalk> walkPairs(Operation *op,
   return PairWalk(view, /*byRow=*/*axis == 1, taps);
 }
 
+/// Adds to `sums` what is expected of the pairs that can saturate.
+static void expectPairs(PairSums &sums, const PairWalk &walk,
+                        ArrayRef<CodePoints> points, double lo, double hi) {
+  // So many pairs tell a mean; a bound on time.
+  constexpr double kMostPairs = 1 << 12;
+  double stride = std::ceil(sums.possible / kMostPairs), skipped = 0;
+  std::vector<double> losses(walk.getChannels());
+  walk.forEach([&](int64_t channel, int64_t term, double one, double two) {
+    if (!canPass(one, two, lo, hi) || ++skipped < stride)
+      return;
+    skipped = 0;
+    auto pointsOf = [&](int64_t at) -> const CodePoints & {
+      return points[size_t(walk.inputOf(at)) % points.size()];
+    };
+    LostPair lost =
+        expectLoss(one, two, pointsOf(term),
+                   pointsOf(std::min(term + 1, walk.getTerms() - 1)), lo, hi);
+    sums.expected += stride * lost.share;
+    sums.mean[channel] += stride * lost.mean;
+    sums.variance[channel] += stride * (lost.square - lost.mean * lost.mean);
+    losses[channel] += stride * lost.share;
+  });
+  for (double count : losses)
+    sums.share -= std::expm1(-count) / double(losses.size());
+}
+
 std::optional<PairSums> mpopt::findPairs(Operation *op,
                                          const IntegerOperands &product,
                                          const RangeAnalysis &ranges,
@@ -271,44 +304,20 @@ std::optional<PairSums> mpopt::findPairs(Operation *op,
   size_t rank = ranges.of(product.lhs).rank();
   if (!walk || rank == 0)
     return std::nullopt;
-  bool isConv = isa<mp::ConvOp, mp::ConvIntegerOp>(op);
   double hi = std::ldexp(1.0, int(target.pairBits) - 1) - 1, lo = -hi - 1;
   PairSums sums;
   sums.mean.resize(walk->getChannels());
   sums.variance.resize(walk->getChannels());
-  auto isPossible = [&](double one, double two) {
-    return 255 * (std::max(one, 0.0) + std::max(two, 0.0)) > hi ||
-           255 * (std::min(one, 0.0) + std::min(two, 0.0)) < lo;
-  };
   walk->forEach([&](int64_t, int64_t, double one, double two) {
     ++sums.count;
-    sums.possible += isPossible(one, two);
+    sums.possible += canPass(one, two, lo, hi);
   });
-  if (sums.possible == 0)
-    return sums;
-  std::vector<CodePoints> points = describeCodes(
-      product, isConv ? 1 : int64_t(rank) - 1, isOffset ? 128 : 0, ranges);
-  // So many pairs tell a mean; a bound on time.
-  constexpr double kMostPairs = 1 << 12;
-  double stride = std::ceil(sums.possible / kMostPairs), skipped = 0;
-  std::vector<double> losses(walk->getChannels());
-  walk->forEach([&](int64_t channel, int64_t term, double one, double two) {
-    if (!isPossible(one, two) || ++skipped < stride)
-      return;
-    skipped = 0;
-    auto pointsOf = [&](int64_t at) -> const CodePoints & {
-      return points[size_t(walk->inputOf(at)) % points.size()];
-    };
-    LostPair lost =
-        expectLoss(one, two, pointsOf(term),
-                   pointsOf(std::min(term + 1, walk->getTerms() - 1)), lo, hi);
-    sums.expected += stride * lost.share;
-    sums.mean[channel] += stride * lost.mean;
-    sums.variance[channel] += stride * (lost.square - lost.mean * lost.mean);
-    losses[channel] += stride * lost.share;
-  });
-  for (double count : losses)
-    sums.share -= std::expm1(-count) / double(losses.size());
+  bool isConv = isa<mp::ConvOp, mp::ConvIntegerOp>(op);
+  if (sums.possible > 0)
+    expectPairs(sums, *walk,
+                describeCodes(product, isConv ? 1 : int64_t(rank) - 1,
+                              isOffset ? 128 : 0, ranges),
+                lo, hi);
   return sums;
 }
 

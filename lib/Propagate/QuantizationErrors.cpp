@@ -4,6 +4,7 @@
 #include "mpopt/Propagate/QuantizationErrors.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/FloatTwin.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
@@ -284,6 +285,15 @@ errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges) {
           error = {};
         return toLikely(error);
       });
+  // The float model says how much it is, and scales which part is a channel's.
+  if (auto exact = op->getAttrOfType<FloatAttr>(kWeightErrorAttr)) {
+    double expected = meanSquare(result.error);
+    double factor = expected > 0 ? exact.getValueAsDouble() / expected : 1;
+    for (CellRef cell : result.error.mutableCells()) {
+      cell.mean *= std::sqrt(factor);
+      cell.variance *= factor;
+    }
+  }
   return result;
 }
 
@@ -340,6 +350,26 @@ errorOfConstant(mp::ConstantOp op, const RangeAnalysis &ranges) {
     return result;
   }
   return std::nullopt;
+}
+
+/// What a rectifier that is missing would have taken away.
+static QuantizationError errorOfRectifier(Value value,
+                                          const RangeAnalysis &ranges) {
+  QuantizationError result;
+  const AbstractValue &x = ranges.preRounding(value);
+  result.error =
+      mapGroups(ranges.context(), {x}, noBound, [&](ArrayRef<Likely> in) {
+        double deviation = std::sqrt(in[0].variance);
+        double z = deviation > 0 ? -in[0].mean / deviation
+                                 : (in[0].mean < 0 ? kInfinity : -kInfinity);
+        // E x and E x^2 over x < 0.
+        double share = normalShareBelow(z), density = normalDensity(z);
+        double mean = in[0].mean * share - deviation * density;
+        double square = (in[0].mean * in[0].mean + in[0].variance) * share -
+                        in[0].mean * deviation * density;
+        return toLikely({mean, std::max(square, 0.0)});
+      });
+  return result;
 }
 
 static QuantizationError errorOfSquare(double square, bool isKnown,
@@ -412,6 +442,8 @@ std::optional<QuantizationError> QuantizationErrors::errorOf(Value value) {
   using Result = std::optional<QuantizationError>;
   if (!value.getDefiningOp() || !judges(value))
     return std::nullopt;
+  if (value.getDefiningOp()->hasAttr(kLostRectifierAttr))
+    return errorOfRectifier(value, ranges);
   return llvm::TypeSwitch<Operation *, Result>(value.getDefiningOp())
       .Case([&](mp::QuantizeOp op) -> Result {
         auto format = storageFormatOf(op);

@@ -323,6 +323,11 @@ Error Validator::checkConfirming() {
         if (value.empty() || value == "-")
           return fail(getName(option) + ": --diff needs a file");
   }
+  if (options.action == Action::Check) {
+    options.against = texts(OPT_against);
+    if (options.against.size() > 1 || llvm::is_contained(options.against, "-"))
+      return fail("--against: --check takes one file, the float model");
+  }
   if (options.action != Action::Confirm)
     return Error::success();
   // A value is taken even where another option stands in its place.

@@ -262,8 +262,8 @@ defm against : Valued<"against">, Group<probed>,
   Visibility<[InCheck, InConfirm, InDiff]>, Flags<[Repeated]>,
   MetaVarName<"FILE">,
   HelpText<"a record of another run, to compare with: with --confirm on the "
-           "same batches, with --diff those of its ranks. With --check: the "
-           "weights of a checkpoint before they were quantised">;
+           "same batches, with --diff those of its ranks. With --check the "
+           "float model, or the weights of a checkpoint, before quantisation">;
 defm against_ledger : Valued<"against-ledger">, Group<probed>,
   Visibility<[InConfirm, InDiff]>, MetaVarName<"FILE">,
   HelpText<"the ledger of that run (default: that of --ledger)">;

@@ -11,7 +11,7 @@ def BadScale : QuantizationRule<"MP601", "bad-scale"> {
   let what = [{
     A scale by which a tensor is quantised is 0, negative, NaN or Inf, be it in the
     file or in the dtype in which the file stores it. The finding names the first
-    such scale and counts them. Or zero points of blocks, stored as floats, are past
+    such scale and counts them. So it does of scales that are subnormal. Or zero points of blocks, stored as floats, are past
     the codes that they stand for.
   }];
   let why = [{
@@ -365,6 +365,28 @@ def Portability : QuantizationRule<"MP614", "portability"> {
   let instead = [{
     Judge the file with `--target` of each machine it is for, and mend what the listed
     rules find there.
+  }];
+}
+
+def LostRectifier : QuantizationRule<"MP620", "lost-rectifier"> {
+  let summary = "a rectifier of the float model is missing, and codes do not replace it";
+  let what = [{
+    With `--against FLOAT.onnx`: the float model rectifies a tensor, this file has no
+    rectifier there, and the first code stands for a number below 0. The effects count
+    the negative numbers that stay.
+  }];
+  let why = [{
+    A quantiser may leave out a Relu where codes begin at 0, which clip as it does.
+    Codes that are symmetric around 0 do not: the network is another one, and the
+    file alone does not show it.
+  }];
+  let example = [{
+    ```python
+    quantize_static(model, out, reader, activation_type=QuantType.QInt8)   # dropped the Relu
+    ```
+  }];
+  let instead = [{
+    Keep the Relu, or quantise what it gives with unsigned codes and a zero point of 0.
   }];
 }
 

@@ -47,6 +47,12 @@ static bool isBad(double scale, bool isOfBlocks) {
   return !(isOfBlocks ? scale != 0 : scale > 0) || !std::isfinite(scale);
 }
 
+/// Kernels that flush subnormal numbers read 0, and its reciprocal is Inf from
+/// half of them on. Scales stored in 16 bits are widened first.
+static bool isSubnormal(double scale) {
+  return scale != 0 && std::fabs(scale) < std::numeric_limits<float>::min();
+}
+
 /// Zero points that are stored as codes cannot be past them, while those of
 /// blocks may be floats.
 void BadScale::judgeZeroPoints(Operation *op, const RangeAnalysis &ranges) {
@@ -82,7 +88,7 @@ void BadScale::judge(Operation *op, const RangeAnalysis &ranges) {
   if (!scales)
     return;
   auto isBad = [&](double scale) {
-    return ::isBad(scale, parameters->isOfBlocks);
+    return ::isBad(scale, parameters->isOfBlocks) || isSubnormal(scale);
   };
   auto first = llvm::find_if(*scales, isBad);
   if (first == scales->end())
@@ -99,7 +105,10 @@ void BadScale::judge(Operation *op, const RangeAnalysis &ranges) {
                                " are no positive "
                                "numbers"
                          : "";
-  std::string effect = *first == 0  ? ": nothing is left of what it quantises"
+  std::string effect = *first == 0 ? ": nothing is left of what it quantises"
+                       : isSubnormal(*first)
+                           ? ": it is subnormal, and 0 where kernels flush "
+                             "such numbers"
                        : *first < 0 ? ": codes and numbers have opposite signs"
                                     : ": what it quantises has no value";
   report(op, parameters->scale)

@@ -45,3 +45,12 @@ func.func @zero_points(%x: tensor<2x16xf32>, %w: tensor<2x1x8xui8>) -> tensor<2x
   %y = mp.matmul_nbits %x, %w scales %scale zero_points %zero {k = 16 : i64, n = 2 : i64, bits = 4 : i64, block_size = 16 : i64} : (tensor<2x16xf32>, tensor<2x1x8xui8>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
   return %y : tensor<2x2xf32>
 }
+
+// -----
+
+func.func @subnormal(%x: tensor<4xsi8>) -> tensor<4xf32> {
+  %scale = mp.constant dense<1.0e-40> : tensor<f32>
+  // expected-error @below {{it is subnormal, and 0 where kernels flush such numbers [MP601 certain]}}
+  %y = mp.dequantize %x, %scale : (tensor<4xsi8>, tensor<f32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}

@@ -188,6 +188,34 @@ def test_pairs_against_emulation(tmp_path):
     assert not [finding for finding in judge(path)["findings"] if finding["rule"] == "MP607"]
 
 
+def test_against_the_float_model(network, tmp_path):
+    """Codes that are symmetric around 0 do not replace the Relus that the file lacks."""
+    path, bad = tmp_path / "codes.onnx", tmp_path / "bad.onnx"
+    quantize(network, path, weight_type=QuantType.QInt8, activation_type=QuantType.QInt8, per_channel=True)
+    report, measured = judge(path, "--against", str(network)), measure(network, path)
+    assert "MP620" not in {finding["rule"] for finding in report["findings"]}
+    assert measured / FACTOR < report["effects"][0]["expected_error"] < measured * FACTOR
+    assert report["effects"][0]["by"]["weights"] != judge(path)["effects"][0]["by"]["weights"]
+    # ONNX Runtime leaves the Relus out, as codes begin at 0 behind them; now these are symmetric.
+    model = onnx.load(path)
+    assert "Relu" not in {node.op_type for node in model.graph.node}
+    for tensor in model.graph.initializer:
+        values = numpy_helper.to_array(tensor)
+        if tensor.name in ("r0_scale", "r1_scale"):
+            tensor.CopyFrom(numpy_helper.from_array((values * 255 / 127).astype("f4"), tensor.name))
+        if tensor.name in ("r0_zero_point", "r1_zero_point"):
+            tensor.CopyFrom(numpy_helper.from_array(np.zeros_like(values), tensor.name))
+    onnx.save(model, bad)
+    report, measured = judge(bad, "--against", str(network)), measure(network, bad)
+    lost = [finding["message"] for finding in report["findings"] if finding["rule"] == "MP620"]
+    assert len(lost) == 2 and "`relu0`" in lost[0] + lost[1]
+    assert measured / FACTOR < report["effects"][0]["expected_error"] < measured * FACTOR
+    assert "MP620" not in {finding["rule"] for finding in judge(bad)["findings"]}
+    for arguments in ([network, "--against", network], [path, "--against", path], [path, "--against", tmp_path / "none"]):
+        done = run_mpopt("--check", *arguments)
+        assert done.returncode == 2 and "--against" in done.stderr and done.stderr.count("\n") == 1
+
+
 def test_quantised_models_in_16_bits(network, tmp_path):
     """What a precision adds to a quantised model is asked for by its name."""
     path = tmp_path / "codes.onnx"
