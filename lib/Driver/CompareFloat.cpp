@@ -71,10 +71,9 @@ static bool isCutByCodes(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation *user) {
     auto quantize = dyn_cast<mp::QuantizeOp>(user);
     auto format = quantize ? storageFormatOf(quantize) : std::nullopt;
-    std::optional<double> zero =
-        quantize && quantize.getZeroPoint()
-            ? getSplatConstant(quantize.getZeroPoint())
-            : std::optional(0.0);
+    std::optional<double> zero = quantize && quantize.getZeroPoint()
+                                     ? getSplatConstant(quantize.getZeroPoint())
+                                     : std::optional(0.0);
     return format && !format->floats && zero == format->codes.lo;
   });
 }
@@ -109,8 +108,8 @@ Value FloatTwin::findWeight(mp::DequantizeOp op) const {
     std::string name = getTensorName(value);
     if (Value found = byName.lookup(name))
       return found;
-    for (StringRef ending : {"_quantized", "_DequantizeLinear_Output",
-                             ".codes", ".dq", "_q", "_dq", "_Q4", "_Q8"})
+    for (StringRef ending : {"_quantized", "_DequantizeLinear_Output", ".codes",
+                             ".dq", "_q", "_dq", "_Q4", "_Q8"})
       if (StringRef(name).ends_with(ending))
         if (Value found =
                 byName.lookup(StringRef(name).drop_back(ending.size())))
@@ -133,8 +132,8 @@ void FloatTwin::noteWeight(mp::DequantizeOp op, const RangeAnalysis &own,
   double square = 0;
   for (auto [number, other] : llvm::zip_equal(stored, meant))
     square += (number - other) * (number - other);
-  op->setAttr(kWeightErrorAttr, Builder(op).getF64FloatAttr(
-                                    square / double(stored.size())));
+  op->setAttr(kWeightErrorAttr,
+              Builder(op).getF64FloatAttr(square / double(stored.size())));
 }
 
 void FloatTwin::noteWeights() {
@@ -179,10 +178,10 @@ llvm::Error mpopt::compareWithFloat(const Options &options, StringRef path,
   ImportResult imported =
       importModel(path, options.import, *module.getContext());
   if (!imported.module || !imported.errors.empty())
-    return llvm::createStringError(
-        "--against: " + path + ": " +
-        (imported.errors.empty() ? "the model cannot be imported"
-                                 : imported.errors.front().str()));
+    return llvm::createStringError("--against: " + path + ": " +
+                                   (imported.errors.empty()
+                                        ? "the model cannot be imported"
+                                        : imported.errors.front().str()));
   if (isQuantized(*imported.module))
     return llvm::createStringError("--against: " + path +
                                    ": is quantised itself");

@@ -11,8 +11,6 @@
 #include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
-#include <functional>
-
 using namespace mlir;
 using namespace mpopt;
 
@@ -134,23 +132,21 @@ findPassed(Value value, BackwardSpreadContext &ctx) {
   return passed;
 }
 
-/// The number by which a gradient comes by both; nothing where it depends on
-/// several values, or on none.
-static std::optional<std::pair<Value, std::function<double(double)>>>
-addSlopes(PassedSlope one, PassedSlope two, const MaybeShape &shape) {
+/// The value of which both slopes are functions; null if they depend on several
+/// values, or on none.
+static Value findShared(PassedSlope &one, PassedSlope &two,
+                        const MaybeShape &shape) {
   if (!one.finish(shape) || !two.finish(shape))
-    return std::nullopt;
+    return {};
   Value x = one.variable() ? one.variable() : two.variable();
-  if (!x || (two.variable() && two.variable() != x))
-    return std::nullopt;
-  return std::pair(x, [one = std::move(one), two = std::move(two)](double at) {
-    return one.evaluate(at) + two.evaluate(at);
-  });
+  return x && (!two.variable() || two.variable() == x) ? x : Value();
 }
 
 /// One gradient that comes by two functions of one number: by f(x) - x it is
 /// multiplied by f'(x) - 1. The gradient that is farthest back, as what it
-/// passes on the way depends on x, too.
+/// passes on the way depends on x, too. Slopes of one sign, whose squares add
+/// up to half of the square at least, stay independent: a residual block has
+/// them, and in a stack elements leave the steep part of one block behind it.
 static bool giveSumOfSlopes(mp::AddOp op, BackwardSpreadContext &ctx) {
   if (!ctx.isGradient(op.getLhs()) || !ctx.isGradient(op.getRhs()))
     return false;
@@ -158,12 +154,19 @@ static bool giveSumOfSlopes(mp::AddOp op, BackwardSpreadContext &ctx) {
        right = findPassed(op.getRhs(), ctx);
   for (auto &[grad, slope] : llvm::reverse(left))
     for (auto &[other, its] : right) {
-      if (grad != other)
+      PassedSlope one = slope, two = its;
+      Value x = grad == other ? findShared(one, two, getShape(op.getResult()))
+                              : Value();
+      if (!x || !ctx.of(x).hasLikely())
         continue;
-      auto sum = addSlopes(slope, its, getShape(op.getResult()));
-      if (!sum || !ctx.of(sum->first).hasLikely())
-        continue;
-      giveSlope(ctx, grad, sum->first, sum->second);
+      Cell hull = ctx.of(x).hull();
+      Moments product = momentsOf(hull.mean, hull.variance, [&](double at) {
+        return one.evaluate(at) * two.evaluate(at);
+      });
+      if (!(product.mean < 0))
+        return false;
+      giveSlope(ctx, grad, x,
+                [&](double at) { return one.evaluate(at) + two.evaluate(at); });
       return true;
     }
   return false;

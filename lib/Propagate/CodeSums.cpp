@@ -263,7 +263,7 @@ static std::optional<PairWalk> walkPairs(Operation *op,
 static void expectPairs(PairSums &sums, const PairWalk &walk,
                         ArrayRef<CodePoints> points, double lo, double hi) {
   // So many pairs tell a mean; a bound on time.
-  constexpr double kMostPairs = 1 << 12;
+  constexpr double kMostPairs = 1 << 10;
   double stride = std::ceil(sums.possible / kMostPairs), skipped = 0;
   std::vector<double> losses(walk.getChannels());
   walk.forEach([&](int64_t channel, int64_t term, double one, double two) {
