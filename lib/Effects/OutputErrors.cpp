@@ -194,6 +194,16 @@ static void withdrawDrifting(MutableArrayRef<Part> parts, Block &body,
         part.setUnknown(describe(*drift));
 }
 
+/// An output of which nothing but 0 is expected: quantisation took its largest
+/// value, or it is none.
+static void judgeLost(OutputEffect &output, ArrayRef<Part *> parts) {
+  if (llvm::none_of(parts, [](const Part *part) { return part->isLost; }))
+    return;
+  output.rms = output.error = 1;
+  output.byCause.emplace();
+  (*output.byCause)[size_t(QuantizationCause::Activations)] = 1;
+}
+
 /// Sums up the parts of an output.
 static void judge(OutputEffect &output, ArrayRef<Part *> parts,
                   const RangeAnalysis &ranges) {
@@ -218,14 +228,8 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
     squares += part->doubtful ? size.count * size.most * size.most : all;
   }
   output.rms = output.error = 0;
-  if (most == 0) {
-    if (llvm::any_of(parts, [](const Part *part) { return part->isLost; })) {
-      output.rms = output.error = 1;
-      output.byCause.emplace();
-      (*output.byCause)[size_t(QuantizationCause::Activations)] = 1;
-    }
-    return;
-  }
+  if (most == 0)
+    return judgeLost(output, parts);
   output.rms = std::sqrt(errors / squares);
   // The stored output is within its bound, and the exact one as far as nothing
   // flushes; where all is lost, the error is the largest value.

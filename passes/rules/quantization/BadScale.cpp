@@ -41,10 +41,12 @@ private:
 };
 } // namespace
 
-/// A scale of a block may be negative: quantisers write the number of the
-/// largest magnitude as the least code, of which there is one more.
-static bool isBad(double scale, bool isOfBlocks) {
-  return !(isOfBlocks ? scale != 0 : scale > 0) || !std::isfinite(scale);
+/// A scale of a block without a zero point may be negative: quantisers write
+/// the number of the largest magnitude as the least code, of which there is one
+/// more. With a zero point it is a range over the codes.
+static bool isBad(double scale, const QuantizationScale &parameters) {
+  bool maySwap = parameters.isOfBlocks && !parameters.zeroPoint;
+  return !(maySwap ? scale != 0 : scale > 0) || !std::isfinite(scale);
 }
 
 /// Kernels that flush subnormal numbers read 0, and its reciprocal is Inf from
@@ -88,7 +90,7 @@ void BadScale::judge(Operation *op, const RangeAnalysis &ranges) {
   if (!scales)
     return;
   auto isBad = [&](double scale) {
-    return ::isBad(scale, parameters->isOfBlocks) || isSubnormal(scale);
+    return ::isBad(scale, *parameters) || isSubnormal(scale);
   };
   auto first = llvm::find_if(*scales, isBad);
   if (first == scales->end())

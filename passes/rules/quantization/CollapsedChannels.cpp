@@ -11,7 +11,7 @@
 #include "mpopt/Hazards/ConstantText.h"
 #include "mpopt/Propagate/IntegerProduct.h"
 #include "mpopt/Propagate/Masks.h"
-#include "mpopt/Ranges/Value/CellSupport.h"
+#include "mpopt/Ranges/Value/TransferContext.h"
 
 #include <cmath>
 
@@ -71,18 +71,28 @@ void CollapsedChannels::judgeWeight(Operation *op, Value weight, Value scale,
                                     Value zeroPoint, int64_t at,
                                     const RangeAnalysis &ranges) {
   auto format = storageFormatOf(getElementType(weight));
-  const AbstractValue &codes = ranges.of(weight);
-  std::optional<int64_t> axis = normalizeAxis(at, int64_t(codes.rank()));
+  std::optional<WeightView> view = ranges.context().weights(weight);
+  std::optional<int64_t> axis =
+      view ? normalizeAxis(at, int64_t(view->shape.size())) : std::nullopt;
   double zero = zeroPoint ? ranges.of(zeroPoint).hull().mean : 0;
-  if (!format || format->floats || !axis || codes.dims()[*axis] < 2)
+  if (!format || format->floats || !axis || view->splat ||
+      view->shape[*axis] < 2)
     return;
-  std::vector<double> largest(codes.dims()[*axis]);
-  size_t inner = countGroups(codes.dims().drop_front(*axis + 1));
-  for (size_t group = 0; group < codes.groups(); ++group) {
-    Interval bound = cells::bound(codes.cell(group));
-    double &most = largest[group / inner % largest.size()];
-    most = std::max(
-        {most, std::fabs(bound.lo - zero), std::fabs(bound.hi - zero)});
+  std::vector<double> largest(view->shape[*axis]);
+  int64_t inner = 1;
+  for (int64_t dim : ArrayRef(view->shape).drop_front(*axis + 1))
+    inner *= dim;
+  // Elements read at a time: 8 KiB on the stack.
+  constexpr int64_t kPiece = 1 << 10;
+  double piece[kPiece];
+  for (int64_t first = 0; first < view->size(); first += kPiece) {
+    MutableArrayRef<double> read(piece, std::min(kPiece, view->size() - first));
+    view->read(first, read);
+    for (auto [offset, code] : llvm::enumerate(read)) {
+      double &most =
+          largest[(first + int64_t(offset)) / inner % int64_t(largest.size())];
+      most = std::max(most, std::fabs(code - zero));
+    }
   }
   size_t groups = largest.size();
   size_t collapsed =

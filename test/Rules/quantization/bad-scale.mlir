@@ -54,3 +54,17 @@ func.func @subnormal(%x: tensor<4xsi8>) -> tensor<4xf32> {
   %y = mp.dequantize %x, %scale : (tensor<4xsi8>, tensor<f32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// Without a zero point the sign of a block's scale says which end has the code
+// that is one more; with one it is a range.
+func.func @negative_blocks(%x: tensor<2x16xf32>, %w: tensor<1x1x8xui8>) -> (tensor<2x1xf32>, tensor<2x1xf32>) {
+  %scale = mp.constant dense<-0.1> : tensor<1xf32>
+  %other = mp.constant dense<-0.1> : tensor<1xf32>
+  %zero = mp.constant dense<7.5> : tensor<1xf32>
+  %y = mp.matmul_nbits %x, %w scales %scale {k = 16 : i64, n = 1 : i64, bits = 4 : i64, block_size = 16 : i64} : (tensor<2x16xf32>, tensor<1x1x8xui8>, tensor<1xf32>) -> tensor<2x1xf32>
+  // expected-error @below {{the scale is -0.1: codes and numbers have opposite signs}}
+  %z = mp.matmul_nbits %x, %w scales %other zero_points %zero {k = 16 : i64, n = 1 : i64, bits = 4 : i64, block_size = 16 : i64} : (tensor<2x16xf32>, tensor<1x1x8xui8>, tensor<1xf32>, tensor<1xf32>) -> tensor<2x1xf32>
+  return %y, %z : tensor<2x1xf32>, tensor<2x1xf32>
+}
