@@ -235,10 +235,6 @@ std::optional<ModelReport> mpopt::checkModel(const Options &options,
   registerGradientModels(registry);
   registerSpreadModels(registry);
   SequentialContext context(registry);
-  if (!options.against.empty()) {
-    printError(path + ": --against is for checkpoints (.safetensors)");
-    return std::nullopt;
-  }
   ImportResult imported = importModel(path, options.import, context);
   if (!imported.module || !imported.errors.empty()) {
     printImportErrors(path, imported);

@@ -202,7 +202,6 @@ Error Validator::checkRules() {
   if (has(OPT_fail_on))
     options.failOn = parseSeverity(text(OPT_fail_on)); // nothing for `never`
   options.requireVerdict = has(OPT_require_verdict);
-  options.against = texts(OPT_against);
   return Error::success();
 }
 
@@ -313,6 +312,7 @@ Error Validator::checkProbing() {
 }
 
 Error Validator::checkConfirming() {
+  options.against = texts(OPT_against);
   if (options.action == Action::Diff) {
     options.ledger = text(OPT_ledger);
     options.againstLedger = text(OPT_against_ledger);
@@ -323,11 +323,8 @@ Error Validator::checkConfirming() {
         if (value.empty() || value == "-")
           return fail(getName(option) + ": --diff needs a file");
   }
-  if (options.action == Action::Check) {
-    options.against = texts(OPT_against);
-    if (options.against.size() > 1 || llvm::is_contained(options.against, "-"))
-      return fail("--against: --check takes one file, the float model");
-  }
+  if (options.action == Action::Check && options.against.size() > 1)
+    return fail("--against: --check takes one float model");
   if (options.action != Action::Confirm)
     return Error::success();
   // A value is taken even where another option stands in its place.

@@ -261,9 +261,8 @@ defm ledger : Valued<"ledger">, Group<probed>,
 defm against : Valued<"against">, Group<probed>,
   Visibility<[InCheck, InConfirm, InDiff]>, Flags<[Repeated]>,
   MetaVarName<"FILE">,
-  HelpText<"a record of another run, to compare with: with --confirm on the "
-           "same batches, with --diff those of its ranks. With --check the "
-           "float model, or the weights of a checkpoint, before quantisation">;
+  HelpText<"a record of another run (--diff: those of its ranks), or with "
+           "--check the float model or weights before quantisation">;
 defm against_ledger : Valued<"against-ledger">, Group<probed>,
   Visibility<[InConfirm, InDiff]>, MetaVarName<"FILE">,
   HelpText<"the ledger of that run (default: that of --ledger)">;
