@@ -12,9 +12,12 @@ using namespace mpopt;
 
 /// `first` arguments stand in front of those that operands enter; `skipped`
 /// values are yielded in front of the carried ones.
-static LoopFlows makeFlows(Operation *op, ValueRange initial, ValueRange slices,
+static LoopFlows makeFlows(Operation *op, OperandRange initial, ValueRange slices,
                            unsigned first, unsigned skipped) {
   LoopFlows flows;
+  flows.firstInitial =
+      initial.empty() ? op->getNumOperands() : initial.getBeginOperandIndex();
+  flows.firstYielded = skipped;
   flows.body = &op->getRegion(0).front();
   ValueRange yielded = flows.body->getTerminator()->getOperands();
   yielded = yielded.drop_front(skipped);

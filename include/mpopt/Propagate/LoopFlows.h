@@ -22,6 +22,9 @@ struct LoopFlows {
   Pairs back;
   /// From yielded values to results: last values, stacked slices.
   Pairs exit;
+  /// The first operand that is an initial value, and the first operand of the
+  /// body's end that is carried on.
+  unsigned firstInitial, firstYielded;
   /// The number of iterations; nothing if it is not known.
   std::optional<int64_t> count;
 };

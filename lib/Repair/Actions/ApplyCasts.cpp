@@ -11,9 +11,12 @@
 #include "mpopt/Dialect/Casts.h"
 
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/LoopFlows.h"
+#include "mpopt/Propagate/LoopStates.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -31,6 +34,9 @@ public:
 
 private:
   LogicalResult keep(Operation *op, const OpCasts &casts);
+  bool keepsState(Value result) const;
+  void keepStates(Operation *loop);
+  void yieldWide(Operation *loop, unsigned index);
   void keepCast(CastOp cast, Type wanted);
   Value widen(Value value, FloatType wanted);
   bool isStoredNarrowly(Value value) const;
@@ -42,6 +48,8 @@ private:
   /// A value in the dtype that it had, to the same in the wider one.
   llvm::DenseMap<Value, Value> wide;
   CastInserter inserter;
+  /// The loops and numbers of the states that they carry in f32.
+  SmallVector<std::pair<Operation *, unsigned>> wideStates;
   /// True if kept results are returned in f32: the file does not fix the types
   /// that it returns.
   bool returnsWide;
@@ -176,15 +184,59 @@ LogicalResult Islands::keep(Operation *op, const OpCasts &casts) {
   return success();
 }
 
+/// True for the last value of a state that only kept ops carry on.
+bool Islands::keepsState(Value result) const {
+  std::optional<LoopState> state = findLoopState(result);
+  return state && !state->ops.empty() && isLowPrecision(getElementType(result)) &&
+         llvm::all_of(state->ops, [&](Operation *op) {
+           return isInserted(op) || kept.contains(op);
+         });
+}
+
+/// Carries those states of a loop in f32. What they are at the end of a trip
+/// follows when its ops have their types.
+void Islands::keepStates(Operation *loop) {
+  std::optional<LoopFlows> flows = getLoopFlows(loop);
+  if (!flows)
+    return;
+  auto wanted = Float32Type::get(loop->getContext());
+  for (auto [index, carried] : llvm::enumerate(flows->back)) {
+    Value result = loop->getResult(index), argument = carried.second;
+    if (!keepsState(result))
+      continue;
+    unsigned initial = flows->firstInitial + index;
+    loop->setOperand(initial, widen(loop->getOperand(initial), wanted));
+    for (Value value : {argument, result}) {
+      Type before = getElementType(value);
+      value.setType(withElementType(value.getType(), wanted));
+      narrow(value, before);
+    }
+    wideStates.push_back({loop, index});
+  }
+}
+
+void Islands::yieldWide(Operation *loop, unsigned index) {
+  LoopFlows flows = *getLoopFlows(loop);
+  Operation *end = flows.body->getTerminator();
+  auto [yielded, argument] = flows.back[index];
+  auto element = cast<FloatType>(getElementType(argument));
+  unsigned operand = flows.firstYielded + index;
+  end->setOperand(operand, widen(yielded, element));
+}
+
 LogicalResult Islands::run() {
   SmallVector<Operation *> order;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (kept.contains(op))
       order.push_back(op);
+    else
+      keepStates(op);
   });
   for (Operation *op : order)
     if (failed(keep(op, *kept.lookup(op))))
       return failure();
+  for (auto [loop, index] : wideStates)
+    yieldWide(loop, index);
   inserter.eraseUnused();
   for (auto function : module.getOps<FunctionOpInterface>())
     if (!function.isExternal())
