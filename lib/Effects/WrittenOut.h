@@ -31,6 +31,8 @@ struct WrittenOut : Composite {
   llvm::SmallVector<mlir::Value, 1> small;
   /// Of a norm of rows, or of rows over theirs.
   std::optional<Length> length;
+  /// Of a / e^x: a, and `input` is x.
+  mlir::Value dividend;
 };
 
 std::vector<WrittenOut> findWrittenOut(mlir::ModuleOp module);

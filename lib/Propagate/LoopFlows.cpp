@@ -12,8 +12,9 @@ using namespace mpopt;
 
 /// `first` arguments stand in front of those that operands enter; `skipped`
 /// values are yielded in front of the carried ones.
-static LoopFlows makeFlows(Operation *op, OperandRange initial, ValueRange slices,
-                           unsigned first, unsigned skipped) {
+static LoopFlows makeFlows(Operation *op, OperandRange initial,
+                           ValueRange slices, unsigned first,
+                           unsigned skipped) {
   LoopFlows flows;
   flows.firstInitial =
       initial.empty() ? op->getNumOperands() : initial.getBeginOperandIndex();

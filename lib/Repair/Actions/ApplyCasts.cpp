@@ -187,7 +187,8 @@ LogicalResult Islands::keep(Operation *op, const OpCasts &casts) {
 /// True for the last value of a state that only kept ops carry on.
 bool Islands::keepsState(Value result) const {
   std::optional<LoopState> state = findLoopState(result);
-  return state && !state->ops.empty() && isLowPrecision(getElementType(result)) &&
+  return state && !state->ops.empty() &&
+         isLowPrecision(getElementType(result)) &&
          llvm::all_of(state->ops, [&](Operation *op) {
            return isInserted(op) || kept.contains(op);
          });
