@@ -221,6 +221,8 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
     kept.unnamed = imported.unnamed.contains(kept.op.name);
   if (hooks.kept)
     hooks.kept(result->keep, result->keepLeaves);
+  if (hooks.fixed)
+    hooks.fixed(std::move(result->changes));
   return options.keepFile.empty() ? llvm::Error::success()
                                   : writeKeepFile(options, *result, report);
 }

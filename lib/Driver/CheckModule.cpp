@@ -13,6 +13,7 @@
 
 #include "lib/Driver/DescribeTraining.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Effects/GradientErrors.h"
 #include "mpopt/Effects/Severity.h"
@@ -24,6 +25,7 @@
 #include "mpopt/Hazards/Proved.h"
 #include "mpopt/Hazards/SafeInput.h"
 #include "mpopt/Policy/Policy.h"
+#include "mpopt/Repair/Fix.h"
 #include "mpopt/Repair/Repair.h"
 #include "mpopt/Report/RuleTable.h"
 #include "passes/rules/RuleSequence.h"
@@ -121,6 +123,24 @@ describePlan(ModuleOp module, const CastPlan &plan,
   for (auto &[name, entry] : byName)
     list.push_back(std::move(entry));
   return list;
+}
+
+/// The first fix of each finding that changes constants; a safe one is first.
+static std::vector<ConstantChange>
+listChanges(ArrayRef<FindingList::Entry> entries) {
+  std::vector<ConstantChange> changes;
+  for (const FindingList::Entry &entry : entries)
+    for (auto [fix, action] : llvm::zip(entry.finding.fixes, entry.actions)) {
+      std::optional<MagnitudeLimits> limits = getLimits(action);
+      if (!limits)
+        continue;
+      for (Operation *op : action.ops)
+        changes.push_back({getValueName(op->getResult(0)).str(), *limits,
+                           entry.finding.rule, entry.finding.op.name, fix.text,
+                           fix.safe});
+      break;
+    }
+  return changes;
 }
 
 namespace {
@@ -323,6 +343,7 @@ void ModuleCheck::tryFixes() {
   CastPlan plan =
       mpopt::tryFixes(module, entries, getLeast(), complete, findAll);
   forgetStep();
+  result.changes = listChanges(entries);
   if (!options.wantsKeepList())
     result.keep = describePlan(module, plan, entries);
 }

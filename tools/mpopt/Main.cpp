@@ -69,6 +69,8 @@ static int run(const Options &options) {
     return check(options, MPOPT_VERSION);
   case Action::Advise:
     return advise(options, MPOPT_VERSION);
+  case Action::Fix:
+    return fix(options);
   case Action::Instrument:
     return finish(instrument(options, MPOPT_VERSION));
   case Action::Confirm:

@@ -40,6 +40,7 @@ enum ActionVisibility : unsigned {
   InDiff = 1 << 8,
   InCompletion = 1 << 9,
   InAdvise = 1 << 10,
+  InFix = 1 << 11,
 };
 enum OptionFlag : unsigned { Repeated = 1 << 4, IdleInInstrument = 1 << 5 };
 
@@ -71,6 +72,7 @@ struct ActionInfo {
 static constexpr ActionInfo kActions[] = {
     {Action::Check, OPT_check, InCheck},
     {Action::Advise, OPT_advise, InAdvise},
+    {Action::Fix, OPT_fix, InFix},
     {Action::Instrument, OPT_instrument, InInstrument},
     {Action::Strip, OPT_strip, InStrip},
     {Action::Confirm, OPT_confirm, InConfirm},

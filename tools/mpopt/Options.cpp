@@ -55,6 +55,7 @@ private:
   Error checkReporting();
   Error checkTraining();
   Error checkFormat();
+  Error checkFixing();
   Error checkProbing();
   Error checkConfirming();
 
@@ -286,6 +287,16 @@ Error Validator::checkFormat() {
   return Error::success();
 }
 
+Error Validator::checkFixing() {
+  if (options.action != Action::Fix)
+    return Error::success();
+  options.unsafeFixes = has(OPT_unsafe_fixes);
+  options.dryRun = has(OPT_dry_run);
+  if (!options.dryRun && isStream(options.output))
+    return fail("--fix needs -o OUT, a file to write");
+  return Error::success();
+}
+
 Error Validator::checkProbing() {
   bool instruments = options.action == Action::Instrument;
   if (instruments || options.action == Action::Strip)
@@ -363,7 +374,8 @@ Expected<Options> Validator::run() {
                     &Validator::checkModels, &Validator::checkJudging,
                     &Validator::checkInputs, &Validator::checkRules,
                     &Validator::checkReporting, &Validator::checkTraining,
-                    &Validator::checkProbing, &Validator::checkConfirming})
+                    &Validator::checkFixing, &Validator::checkProbing,
+                    &Validator::checkConfirming})
     if (Error error = (this->*step)())
       return error;
   if (Error error = checkOutputs(options))

@@ -19,14 +19,16 @@ def InListRules : OptionVisibility;
 def InExplain : OptionVisibility;
 def InDiff : OptionVisibility;
 def InAdvise : OptionVisibility;
+def InFix : OptionVisibility;
 
-class InJudging : Visibility<[InCheck, InInstrument, InDiff, InAdvise]>;
+class InJudging
+    : Visibility<[InCheck, InInstrument, InDiff, InFix, InAdvise]>;
 class InTraining : Visibility<[InCheck, InInstrument, InAdvise]>;
 class InDumping : Visibility<[InCheck, InInstrument]>;
 class InImporting
-    : Visibility<[InCheck, InInstrument, InEmitMlir, InDiff, InAdvise]>;
+    : Visibility<[InCheck, InInstrument, InEmitMlir, InDiff, InFix, InAdvise]>;
 class InListing
-    : Visibility<[InCheck, InInstrument, InConfirm, InDiff, InAdvise]>;
+    : Visibility<[InCheck, InInstrument, InConfirm, InDiff, InFix, InAdvise]>;
 class InReporting
     : Visibility<[InCheck, InInstrument, InConfirm, InListRules, InExplain,
                   InDiff, InAdvise]>;
@@ -66,6 +68,8 @@ def check : Switch<"check">, Group<usage>, MetaVarName<"MODEL... [options]">,
 def advise : Switch<"advise">, Group<usage>, MetaVarName<"MODEL [options]">,
   HelpText<"one table over all precisions: verdict, time and memory on a "
            "device, and the one to choose">;
+def fix : Switch<"fix">, Group<usage>, MetaVarName<"MODEL.onnx -o OUT.onnx [options]">,
+  HelpText<"the model with the constants that tried fixes change">;
 def instrument : Switch<"instrument">, Group<usage>,
   MetaVarName<"MODEL -o OUT [options]">,
   HelpText<"the model with probes, and the ledger OUT.probes.json">;
@@ -92,7 +96,7 @@ defm explain : Valued<"explain">, Group<usage>, MetaVarName<"RULE">,
 //===----------------------------------------------------------------------===//
 
 defm precision : Valued<"precision">, Group<judged>,
-  Visibility<[InCheck, InInstrument, InDiff]>,
+  Visibility<[InCheck, InInstrument, InDiff, InFix]>,
   MetaVarName<"P">,
   Values<"auto,as-is,fp16,bf16,autocast-fp16,autocast-bf16">,
   HelpText<"the arithmetic (default auto: as-is if the model computes in 16 "
@@ -175,6 +179,10 @@ defm format : Valued<"format">, Group<written>, InReporting,
   HelpText<"the form of the report (default text)">;
 defm output : Valued<"o", ["-", "--"]>, Group<written>, MetaVarName<"FILE">,
   HelpText<"write to FILE">;
+def dry_run : Switch<"dry-run">, Group<written>, Visibility<[InFix]>,
+  HelpText<"what would be changed, and no file">;
+def unsafe_fixes : Switch<"unsafe-fixes">, Group<written>, Visibility<[InFix]>,
+  HelpText<"also fixes that were tried and leave, or bring, a finding">;
 defm write_baseline : Valued<"write-baseline">, Group<written>,
   Visibility<[InCheck]>, MetaVarName<"FILE">,
   HelpText<"what is found now, for --baseline">;

@@ -22,6 +22,10 @@ int check(const Options &options, llvm::StringRef version);
 /// Judges one model in each precision and writes what each costs on a device.
 int advise(const Options &options, llvm::StringRef version);
 
+/// Writes the model with the fixes that were tried; returns the status that a
+/// check of the result has.
+int fix(const Options &options);
+
 /// Joins records with the ledger and writes what came of the predictions.
 int confirm(const Options &options, llvm::StringRef version);
 

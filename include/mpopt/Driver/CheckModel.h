@@ -12,6 +12,7 @@
 
 #include "mpopt/Import/Import.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Report/Change.h"
 #include "mpopt/Report/Keep.h"
 #include "mpopt/Report/Report.h"
 
@@ -27,6 +28,8 @@ struct CheckHooks {
   /// Called with the ops to keep in FP32, and with the number of findings above
   /// a note that stay with them.
   llvm::function_ref<void(llvm::ArrayRef<KeptOpRef>, unsigned stay)> kept;
+  /// Called with the tried fixes that change constants.
+  llvm::function_ref<void(std::vector<ConstantChange>)> fixed;
 };
 
 /// Imports and checks a model, and writes the files that options ask for beside

@@ -7,6 +7,7 @@
 #include "mpopt/Driver/Options.h"
 
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Report/Change.h"
 #include "mpopt/Report/Keep.h"
 #include "mpopt/Report/Report.h"
 
@@ -49,6 +50,9 @@ struct CheckedModule {
   /// model's order: for `--keep-fp32` a list that is judged as a whole, else
   /// those by which each finding goes away.
   std::vector<KeptOpRef> keep;
+  /// The tried fixes of what is listed that change constants, at most one of a
+  /// finding.
+  std::vector<ConstantChange> changes;
   /// Warnings and errors that stay with the list of `--keep-fp32`.
   unsigned keepLeaves = 0;
   /// The float outputs.

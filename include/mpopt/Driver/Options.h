@@ -29,6 +29,7 @@ enum class Action {
   Check,
   Advise,
   Instrument,
+  Fix,
   Confirm,
   Strip,
   EmitMlir,
@@ -73,6 +74,9 @@ struct Options {
   std::map<std::string, InputRange> inputs;
   std::optional<Interval> assumed; ///< `--assume`.
   ImportOptions import;
+
+  // Fixing.
+  bool unsafeFixes = false, dryRun = false;
 
   // Rules.
   std::vector<const RuleInfo *> rules; ///< Selected, by id.

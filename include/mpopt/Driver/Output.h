@@ -36,6 +36,9 @@ public:
 
   llvm::Error keep();
 
+  /// Where it is until then; empty for a stream.
+  const std::string &path() const { return temporary; }
+
 private:
   PendingOutput(llvm::StringRef file, llvm::StringRef temporary)
       : file(file), temporary(temporary) {}

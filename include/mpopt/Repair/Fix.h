@@ -10,12 +10,14 @@
 #define MPOPT_REPAIR_FIX_H
 
 #include "mpopt/Hazards/FixAction.h"
+#include "mpopt/Report/Change.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <optional>
 #include <vector>
 
 namespace mpopt {
@@ -42,6 +44,10 @@ private:
   std::vector<mlir::Operation *> ops;
   llvm::DenseMap<mlir::Value, mlir::Value> replaced;
 };
+
+/// The limits that an action sets to the elements of constants; nothing for
+/// actions that do something else.
+std::optional<MagnitudeLimits> getLimits(const FixAction &action);
 
 /// Applies an action of any kind but `Keep`. `find` maps ops of the action to
 /// their counterparts in the module. False if it cannot be applied: the

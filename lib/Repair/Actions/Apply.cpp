@@ -193,6 +193,14 @@ static bool applyForm(const FixAction &action, Ops ops, RetiredOps &retired) {
   }
 }
 
+std::optional<MagnitudeLimits> mpopt::getLimits(const FixAction &action) {
+  if (action.kind == FixAction::Kind::LimitConstant)
+    return MagnitudeLimits{0, action.number};
+  if (action.kind == FixAction::Kind::RaiseConstant)
+    return MagnitudeLimits{action.number, kInfinity};
+  return std::nullopt;
+}
+
 bool mpopt::applyFix(const FixAction &action,
                      function_ref<Operation *(Operation *)> find,
                      RetiredOps &retired) {
@@ -210,14 +218,9 @@ bool mpopt::applyFix(const FixAction &action,
   case Kind::DeclareStep:
     return false;
   case Kind::LimitConstant:
-    return rewriteAll(ops, [most = action.number](double number) {
-      return std::isnan(number) ? number : std::clamp(number, -most, most);
-    });
   case Kind::RaiseConstant:
-    return rewriteAll(ops, [least = action.number](double number) {
-      return number != 0 && std::fabs(number) < least
-                 ? std::copysign(least, number)
-                 : number;
+    return rewriteAll(ops, [limits = *getLimits(action)](double number) {
+      return limits.apply(number);
     });
   case Kind::ClampOperand:
     return clamp(ops.front(), action.operands.front(), action.number,

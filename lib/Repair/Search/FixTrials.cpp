@@ -184,13 +184,15 @@ void FixTrials::record(const Candidate &candidate) {
 void FixTrials::sortFixes() {
   for (auto [index, entry] : llvm::enumerate(entries)) {
     std::vector<Fix> fixes;
-    for (auto [number, fix] : llvm::enumerate(entry.finding.fixes))
-      if (tried.contains({index, number}))
-        fixes.push_back(std::move(fix));
-    llvm::stable_sort(fixes, [](const Fix &lhs, const Fix &rhs) {
-      return lhs.safe > rhs.safe;
-    });
+    std::vector<FixAction> actions;
+    for (bool safe : {true, false})
+      for (auto [number, fix] : llvm::enumerate(entry.finding.fixes))
+        if (fix.safe == safe && tried.contains({index, number})) {
+          fixes.push_back(fix);
+          actions.push_back(entry.actions[number]);
+        }
     entry.finding.fixes = std::move(fixes);
+    entry.actions = std::move(actions);
   }
 }
 

@@ -15,6 +15,7 @@
 
 using namespace mpopt;
 
+/// The level of a vertex that no path leads to.
 static constexpr unsigned kUnreached = std::numeric_limits<unsigned>::max();
 
 FlowGraph::Vertex FlowGraph::addVertex() {

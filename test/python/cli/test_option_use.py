@@ -11,6 +11,7 @@ ACTIONS = {
     "check": ["--check", "none.onnx"],
     "advise": ["--advise", "none.onnx"],
     "instrument": ["--instrument", "none.onnx", "-o", "none/out.onnx"],
+    "fix": ["--fix", "none.onnx", "-o", "none/out.onnx"],
     "strip": ["--strip", "none.onnx", "-o", "none/out.onnx"],
     "confirm": ["--confirm", "none.mprec", "--ledger", "none.json"],
     "emit-mlir": ["--emit-mlir", "none.onnx"],
@@ -20,7 +21,7 @@ ACTIONS = {
     "completion": ["--completion", "bash"],
 }
 WRITING = {"check", "instrument"}
-JUDGING = WRITING | {"diff"}
+JUDGING = WRITING | {"diff", "fix"}
 ASSUMING = JUDGING | {"advise"}
 LEARNING = WRITING | {"advise"}
 LISTING = ASSUMING | {"confirm"}
@@ -42,7 +43,7 @@ OPTIONS = {
     "min-certainty": ("certain", LISTING),
     "fail-on": ("error", LISTING),
     "require-verdict": (None, {"check"}),
-    "format": ("json", LISTING | {"list-rules", "explain"}),
+    "format": ("json", LISTING - {"fix"} | {"list-rules", "explain"}),
     "baseline": ("none/known.json", {"check"}),
     "write-baseline": ("none/known.json", {"check"}),
     "config": ("none", WRITING),
@@ -63,6 +64,8 @@ OPTIONS = {
     "clip": ("1", LEARNING),
     "memory": (None, WRITING),
     "dump-gradients": ("none/gradients.json", WRITING),
+    "dry-run": (None, {"fix"}),
+    "unsafe-fixes": (None, {"fix"}),
     "probe": ("all", {"instrument"}),
     "probe-with": ("outputs", {"instrument"}),
     "ledger": ("none.json", {"confirm", "diff"}),
