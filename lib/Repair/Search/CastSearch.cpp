@@ -331,7 +331,7 @@ void ExcessiveErrors::add(size_t index, const OutputState &output,
 /// "rounding `x` moves `y` by 3.00 %", of the output that it moves most.
 std::string CastSearch::describeRounding(Value value,
                                          ArrayRef<double> errors) const {
-  const auto *most = std::max_element(errors.begin(), errors.end());
+  const auto *most = llvm::max_element(errors);
   size_t output = most - errors.begin();
   if (output >= effects->outputs.size())
     return llvm::formatv("rounding {0} changes {1:f2} % of {2}",
