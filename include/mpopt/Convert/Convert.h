@@ -1,0 +1,116 @@
+//===- Convert.h - ONNX models in mixed precision ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The interface of tools. It shows no protobuf.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_CONVERT_CONVERT_H
+#define MPOPT_CONVERT_CONVERT_H
+
+#include "mpopt/Repair/ConversionPlan.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <functional>
+#include <memory>
+
+namespace mpopt {
+
+struct ConvertRequest {
+  ConversionPlan plan;
+  /// Nodes that stay in FP32, and nodes that do not stay there for the plan:
+  /// names, regular expressions, types of ops, `MatMul>Softmax`, `out:VALUE`.
+  std::vector<std::string> keep, never;
+  /// Inputs and outputs that keep their type: names, regular expressions, and
+  /// `!NAME` for those that do not; `keepsAllIo` where none is named.
+  bool keepsAllIo = false;
+  std::vector<std::string> keepIo;
+  /// `DOMAIN::OP` of which the low type is taken.
+  std::vector<std::string> assumed;
+  /// The shape of a value, by the path of its graph and its name, inside
+  /// functions by `nameResult`; nothing where it is not known.
+  std::function<std::optional<std::vector<int64_t>>(llvm::StringRef scope,
+                                                    llvm::StringRef name)>
+      findShape;
+};
+
+/// What `findShape` calls a node's result that has no name of the file's.
+std::string nameResult(llvm::StringRef node, size_t index);
+
+/// A node that computes in FP32 in the result.
+struct KeptNode {
+  std::string scope, name, type;
+  /// Indices of the FP32 operands; empty: all.
+  std::vector<unsigned> operands;
+  std::string why;
+};
+
+struct InsertedCast {
+  std::string scope, tensor;
+  std::string to; ///< `f16`
+  std::string why;
+};
+
+struct ConvertedBorder {
+  std::string name, from, to;
+};
+
+struct Conversion {
+  std::vector<KeptNode> kept;
+  std::vector<InsertedCast> casts;
+  std::vector<ConvertedBorder> io;
+  std::vector<std::string> warnings;
+  uint64_t bytesBefore = 0, bytesAfter = 0; ///< of constants
+  /// Multiplications of products, and those of them in FP32; bytes that
+  /// inserted casts read and write. What has no known shape does not count.
+  double macs = 0, wideMacs = 0, castBytes = 0;
+  /// False if nothing of the model changes its type.
+  bool isChanged = false;
+};
+
+/// An ONNX model that is converted in memory, its weights left in their files.
+class OnnxConverter {
+public:
+  /// `bytes` is the content of the file `path` and outlives this. The error is
+  /// one line: the model is not valid.
+  static llvm::Expected<OnnxConverter> open(llvm::StringRef bytes,
+                                            llvm::StringRef path);
+  OnnxConverter(OnnxConverter &&);
+  ~OnnxConverter();
+
+  /// The value of a key of `metadata_props`; empty if there is none.
+  std::string findNote(llvm::StringRef key) const;
+  void setNote(llvm::StringRef key, llvm::StringRef value);
+
+  /// Mixed precision. The error is one line.
+  llvm::Expected<Conversion> convert(const ConvertRequest &request);
+  /// All 16-bit floats to FP32.
+  Conversion widenAll();
+
+  /// What ONNX's own checks say of the model as it is now, one line; empty if
+  /// nothing. `stale` is set instead for what runtimes take.
+  std::string findFault(std::string &stale) const;
+
+  /// True if the weights are to be in a file of their own, `dataName` beside
+  /// the model.
+  bool placeWeights(llvm::StringRef dataName);
+  /// Renames that file in the model.
+  void moveWeights(llvm::StringRef dataName);
+  /// Both write what `placeWeights` has placed; the error is one line.
+  llvm::Error writeModel(llvm::raw_ostream &os) const;
+  llvm::Error writeWeights(llvm::raw_ostream &os) const;
+
+private:
+  struct State;
+  explicit OnnxConverter(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_CONVERT_CONVERT_H

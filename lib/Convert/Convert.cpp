@@ -1,0 +1,258 @@
+//===- Convert.cpp - ONNX models in mixed precision
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "mpopt/Convert/Convert.h"
+
+#include "Checks.h"
+#include "Decide.h"
+#include "Rewrite.h"
+#include "Tensors.h"
+#include "WidenAll.h"
+#include "Work.h"
+
+#include "lib/Import/Onnx/Validate.h"
+
+#include "mpopt/Import/Format.h"
+
+using namespace mpopt;
+using namespace mpopt::convert;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using onnx::TensorProto;
+
+// Weights of more bytes than this go to a file of their own: a message holds
+// 2 GiB at most, and is written from memory.
+static constexpr uint64_t kMostInside = uint64_t(1) << 30;
+
+// Weights of fewer bytes stay in the model, as ONNX's own tools have it.
+static constexpr uint64_t kLeastOutside = 1024;
+
+namespace {
+struct Placed {
+  const TensorProto *tensor; ///< as it was before it was placed
+  uint64_t offset;
+};
+} // namespace
+
+struct OnnxConverter::State {
+  onnx_import::ModelFile file;
+  ImportResult diagnostics;
+  ErrorSink sink{diagnostics};
+  onnx_import::FunctionTable functions;
+  std::unique_ptr<TensorSource> tensors;
+  /// Tensors that go to a file of their own.
+  std::deque<TensorProto> outside;
+  std::vector<Placed> placed;
+  std::string dataName;
+};
+
+OnnxConverter::OnnxConverter(std::unique_ptr<State> state)
+    : state(std::move(state)) {}
+OnnxConverter::OnnxConverter(OnnxConverter &&) = default;
+OnnxConverter::~OnnxConverter() = default;
+
+Expected<OnnxConverter> OnnxConverter::open(StringRef bytes, StringRef path) {
+  auto state = std::make_unique<State>();
+  ModelFormat format = detectFormat(bytes);
+  onnx_import::NodeOrders orders;
+  bool valid =
+      onnx_import::parseModel(bytes, path, format, state->file, state->sink) &&
+      onnx_import::validateModel(state->file.model, state->sink, orders) &&
+      state->functions.build(state->file.model, state->sink);
+  if (!valid || state->sink.hasErrors())
+    return llvm::createStringError(
+        state->diagnostics.errors.empty()
+            ? std::string("is not valid")
+            : state->diagnostics.errors.front().str());
+  state->tensors = std::make_unique<TensorSource>(state->file);
+  return OnnxConverter(std::move(state));
+}
+
+std::string OnnxConverter::findNote(StringRef key) const {
+  for (const auto &entry : state->file.model.metadata_props())
+    if (entry.key() == key)
+      return entry.value();
+  return "";
+}
+
+void OnnxConverter::setNote(StringRef key, StringRef value) {
+  onnx::ModelProto &model = state->file.model;
+  for (auto &entry : *model.mutable_metadata_props())
+    if (entry.key() == key)
+      return entry.set_value(value.str());
+  auto &entry = *model.add_metadata_props();
+  entry.set_key(key.str());
+  entry.set_value(value.str());
+}
+
+std::string mpopt::nameResult(StringRef node, size_t index) {
+  return (node + llvm::Twine('\n') + llvm::Twine(index)).str();
+}
+
+static uint64_t sumConstants(onnx::ModelProto &model) {
+  uint64_t bytes = 0;
+  forEachTensor(model, [&](TensorProto &tensor) {
+    bytes += TensorSource::getSize(tensor);
+  });
+  return bytes;
+}
+
+Expected<Conversion> OnnxConverter::convert(const ConvertRequest &request) {
+  onnx::ModelProto &proto = state->file.model;
+  bool isHalf = request.plan.low == "f16";
+  auto opsets = onnx_import::OpsetMap::read(proto.opset_import(),
+                                            proto.ir_version(), "", nullptr);
+  // Cast and all ops have BF16 from opset 13 on.
+  constexpr int64_t kFirstWithBf16 = 13;
+  if (!isHalf && opsets.version("") < kFirstWithBf16)
+    return llvm::createStringError("--to mixed-bf16: the model is of opset " +
+                                   std::to_string(opsets.version("")) +
+                                   ", and BF16 came with " +
+                                   std::to_string(kFirstWithBf16));
+  Conversion report;
+  report.bytesBefore = sumConstants(proto);
+  if (proto.training_info_size() > 0) {
+    report.warnings.push_back("training_info is left out");
+    proto.clear_training_info();
+  }
+  Model model(proto, isHalf ? kTakesHalf : kTakesBfloat, state->functions,
+              request.assumed);
+  model.build();
+  if (Error error = decide(model, request))
+    return std::move(error);
+  countWork(model, request, report);
+  report.isChanged = becomesLow(model);
+  if (report.isChanged)
+    rewrite(model, report);
+  else
+    listKept(model, report);
+  for (const InsertedCast &cast : report.casts) {
+    if (!request.findShape)
+      continue;
+    auto shape = request.findShape(cast.scope, cast.tensor);
+    double elements = shape ? 1 : 0;
+    for (int64_t dim : shape.value_or(std::vector<int64_t>()))
+      elements *= double(dim);
+    report.castBytes += elements * (4 + 2);
+  }
+  report.bytesAfter = sumConstants(proto);
+  return report;
+}
+
+Conversion OnnxConverter::widenAll() {
+  Conversion report;
+  report.bytesBefore = sumConstants(state->file.model);
+  Model model(state->file.model, kTakesHalf, state->functions, {});
+  model.build();
+  dropCasts(model);
+  report.isChanged = convert::widenAll(state->file.model, report);
+  report.bytesAfter = sumConstants(state->file.model);
+  return report;
+}
+
+std::string OnnxConverter::findFault(std::string &stale) const {
+  Faults faults = findFaults(state->file.model, *state->tensors);
+  stale = std::move(faults.stale);
+  return std::move(faults.fatal);
+}
+
+static void locate(TensorProto &tensor, StringRef file, uint64_t offset,
+                   uint64_t length) {
+  tensor.clear_external_data();
+  auto add = [&](StringRef key, const std::string &value) {
+    auto &entry = *tensor.add_external_data();
+    entry.set_key(key.str());
+    entry.set_value(value);
+  };
+  tensor.set_data_location(TensorProto::EXTERNAL);
+  add("location", file.str());
+  add("offset", std::to_string(offset));
+  add("length", std::to_string(length));
+}
+
+bool OnnxConverter::placeWeights(StringRef dataName) {
+  bool isOutside = false;
+  uint64_t total = 0;
+  auto forEach = [&](llvm::function_ref<void(TensorProto &)> visit) {
+    forEachTensor(state->file.model, visit);
+  };
+  forEach([&](TensorProto &tensor) {
+    isOutside |= TensorSource::isExternal(tensor);
+    total += TensorSource::getSize(tensor);
+  });
+  isOutside |= total > kMostInside;
+  if (!isOutside)
+    return false;
+  state->dataName = dataName.str();
+  // Offsets of whole pages can be mapped.
+  constexpr uint64_t kPage = 4096;
+  uint64_t offset = 0;
+  forEach([&](TensorProto &tensor) {
+    uint64_t size = TensorSource::getSize(tensor);
+    if (!TensorSource::isPending(tensor) || size < kLeastOutside)
+      return;
+    state->outside.push_back(tensor);
+    offset = (offset + kPage - 1) / kPage * kPage;
+    state->placed.push_back({&state->outside.back(), offset});
+    TensorSource::setRaw(tensor, "");
+    tensor.clear_raw_data();
+    locate(tensor, dataName, offset, size);
+    offset += size;
+  });
+  return !state->placed.empty();
+}
+
+void OnnxConverter::moveWeights(StringRef dataName) {
+  forEachTensor(state->file.model, [&](TensorProto &tensor) {
+    if (TensorSource::isExternal(tensor))
+      for (auto &entry : *tensor.mutable_external_data())
+        if (entry.key() == "location" && entry.value() == state->dataName)
+          entry.set_value(dataName.str());
+  });
+  state->dataName = dataName.str();
+}
+
+/// The tensor's data as raw bytes in the message.
+static Error settle(TensorSource &source, TensorProto &tensor) {
+  std::string storage;
+  Expected<llvm::ArrayRef<char>> data = source.read(tensor, storage);
+  if (!data)
+    return data.takeError();
+  TensorSource::setRaw(tensor, std::string(data->data(), data->size()));
+  return Error::success();
+}
+
+Error OnnxConverter::writeModel(llvm::raw_ostream &os) const {
+  Error error = Error::success();
+  bool isPlaced = !state->placed.empty();
+  forEachTensor(state->file.model, [&](TensorProto &tensor) {
+    // Those that are left outside are in the new file.
+    bool isThere = isPlaced && TensorSource::getSize(tensor) >= kLeastOutside;
+    if (!error && !isThere && TensorSource::isPending(tensor))
+      error = settle(*state->tensors, tensor);
+  });
+  if (error)
+    return error;
+  std::string bytes;
+  if (!state->file.model.SerializeToString(&bytes))
+    return llvm::createStringError(
+        "the result is larger than a message can be");
+  os << bytes;
+  return Error::success();
+}
+
+Error OnnxConverter::writeWeights(llvm::raw_ostream &os) const {
+  uint64_t at = 0;
+  for (const Placed &placed : state->placed) {
+    os.write_zeros(unsigned(placed.offset - at));
+    std::string storage;
+    Expected<llvm::ArrayRef<char>> data =
+        state->tensors->read(*placed.tensor, storage);
+    if (!data)
+      return data.takeError();
+    os.write(data->data(), data->size());
+    at = placed.offset + data->size();
+  }
+  return Error::success();
+}

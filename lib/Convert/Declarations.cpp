@@ -1,0 +1,133 @@
+//===- Declarations.cpp - What a graph says of its values
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Rewriter.h"
+
+#include "Tensors.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mpopt;
+using namespace mpopt::convert;
+using llvm::StringRef;
+using onnx::TensorProto;
+
+void Rewriter::setType(onnx::TypeProto &type, Width width) const {
+  onnx::TypeProto *inner = &type;
+  while (inner->has_sequence_type() || inner->has_optional_type())
+    inner = inner->has_sequence_type()
+                ? inner->mutable_sequence_type()->mutable_elem_type()
+                : inner->mutable_optional_type()->mutable_elem_type();
+  if (inner->has_tensor_type())
+    inner->mutable_tensor_type()->set_elem_type(dtypeOf(width));
+}
+
+void Rewriter::store(const TensorProto &from, StringRef name, Width width,
+                     TensorProto &to) const {
+  to = from;
+  to.set_name(name.str());
+  if (width == kLow)
+    convertLater(to, dtypeOf(kLow));
+}
+
+void Rewriter::emitInitializers(onnx::GraphProto &graph, Graph &of) {
+  Tensors kept;
+  for (const TensorProto &tensor : graph.initializer()) {
+    Value *value = of.values.lookup(tensor.name());
+    if (!value)
+      continue;
+    if (value->isDefault || !value->constant) {
+      if (value->isDefault && value->def)
+        store(tensor, tensor.name(), widthOf(*value), *kept.Add());
+      else if (value->isLive || value->isDefault)
+        *kept.Add() = tensor;
+      continue;
+    }
+    for (Width width : {kWide, kLow})
+      if (value->isNeeded[width])
+        store(tensor, value->names[width], width, *kept.Add());
+  }
+  graph.mutable_initializer()->Clear();
+  for (TensorProto &tensor : kept)
+    graph.mutable_initializer()->Add()->Swap(&tensor);
+}
+
+/// Before IR version 4 constants are among the inputs, each in its type.
+void Rewriter::declareInputs(onnx::GraphProto &graph, Graph &of) {
+  ValueInfos kept;
+  for (const onnx::ValueInfoProto &input : graph.input()) {
+    Value *value = of.values.lookup(input.name());
+    if (!value ||
+        (of.isMain() && !value->isInput && !value->constant && !value->isLive))
+      continue;
+    if (!value->constant) {
+      onnx::ValueInfoProto &copy = *kept.Add();
+      copy = input;
+      if (value->def)
+        setType(*copy.mutable_type(), widthOf(*value));
+      continue;
+    }
+    for (Width width : {kWide, kLow}) {
+      if (!value->isNeeded[width])
+        continue;
+      onnx::ValueInfoProto &copy = *kept.Add();
+      copy = input;
+      copy.set_name(value->names[width]);
+      setType(*copy.mutable_type(), width);
+    }
+  }
+  graph.mutable_input()->Clear();
+  for (onnx::ValueInfoProto &input : kept)
+    graph.mutable_input()->Add()->Swap(&input);
+}
+
+/// Types of inner values. What is no longer there is no longer declared.
+void Rewriter::declareValues(ValueInfos &values, Graph &of) {
+  ValueInfos kept;
+  for (const onnx::ValueInfoProto &info : values) {
+    Value *value = of.values.lookup(info.name());
+    // Of inputs and outputs the graph says it elsewhere.
+    if (!value || !value->isLive || llvm::is_contained(of.inputs, value) ||
+        llvm::is_contained(of.outputs, value))
+      continue;
+    if (!value->kind.isFloat()) {
+      *kept.Add() = info;
+      continue;
+    }
+    for (Width width : {kWide, kLow}) {
+      if (value->names[width].empty())
+        continue;
+      onnx::ValueInfoProto &copy = *kept.Add();
+      copy = info;
+      copy.set_name(value->names[width]);
+      setType(*copy.mutable_type(), width);
+    }
+  }
+  values.Clear();
+  for (onnx::ValueInfoProto &info : kept)
+    values.Add()->Swap(&info);
+}
+
+void Rewriter::emitDeclarations(Graph &graph) {
+  if (graph.function)
+    return declareValues(*graph.function->mutable_value_info(), graph);
+  emitInitializers(*graph.proto, graph);
+  declareInputs(*graph.proto, graph);
+  declareValues(*graph.proto->mutable_value_info(), graph);
+  if (!graph.isMain())
+    return;
+  auto name = [](int32_t dtype) {
+    return StringRef(TensorProto::DataType_Name(TensorProto::DataType(dtype)))
+        .lower();
+  };
+  auto describe = [&](const Value *value, const Group *group) {
+    if (!value)
+      return;
+    int32_t now = group ? dtypeOf(widthOf(group)) : value->kind.dtype;
+    report.io.push_back({value->name, name(value->kind.dtype), name(now)});
+  };
+  for (const Value *input : graph.inputs)
+    describe(input, input->def);
+  for (auto [value, group] : llvm::zip(graph.outputs, graph.outputGroups))
+    describe(value, group);
+}
