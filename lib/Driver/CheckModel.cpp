@@ -223,6 +223,8 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
     hooks.kept(result->keep, result->keepLeaves);
   if (hooks.fixed)
     hooks.fixed(std::move(result->changes));
+  if (hooks.planned)
+    hooks.planned(std::move(result->plan));
   return options.keepFile.empty() ? llvm::Error::success()
                                   : writeKeepFile(options, *result, report);
 }
@@ -239,6 +241,8 @@ std::optional<ModelReport> mpopt::checkModel(const Options &options,
   SequentialContext context(registry);
   ImportResult imported = importModel(path, options.import, context);
   if (!imported.module || !imported.errors.empty()) {
+    if (options.action == Action::Convert && !imported.errors.empty())
+      imported.errors.resize(1); // one line
     printImportErrors(path, imported);
     return std::nullopt;
   }

@@ -11,6 +11,7 @@
 
 #include "lib/Driver/TrainingStep.h"
 
+#include "lib/Driver/ConversionPlanning.h"
 #include "lib/Driver/DescribeTraining.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Origin.h"
@@ -307,6 +308,7 @@ void ModuleCheck::findKeepList() {
   effects = std::move(verdict.effects);
   result.keep = describePlan(module, list.plan, entries);
   result.keepLeaves = list.left;
+  result.plan = planConversion(module, list.plan, entries);
 }
 
 void ModuleCheck::observeRanges(RangeObserver observe) {
@@ -325,6 +327,8 @@ void ModuleCheck::findScales() {
 void ModuleCheck::forgetStep() { analyses.invalidate(keepEstimates()); }
 
 void ModuleCheck::tryFixes() {
+  if (options.action == Action::Convert)
+    return;
   if (llvm::all_of(entries, [](const FindingList::Entry &entry) {
         return entry.finding.fixes.empty();
       }))

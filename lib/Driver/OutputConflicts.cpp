@@ -69,6 +69,10 @@ static std::vector<Named> listOutputs(const Options &options) {
     outputs.push_back(output("--dump-gradients", options.gradientsFile));
   if (!options.newBaselineFile.empty())
     outputs.push_back(output("--write-baseline", options.newBaselineFile));
+  if (!options.convert.report.empty())
+    outputs.push_back(output("--report", options.convert.report));
+  if (options.action == Action::Convert)
+    outputs.push_back(output("the weights", options.output + ".data"));
   if (options.action == Action::Instrument)
     outputs.push_back(output("the ledger", getLedgerFile(options.output)));
   return outputs;

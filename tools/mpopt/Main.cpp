@@ -58,6 +58,8 @@ static int run(const Options &options) {
     return finish(writeOutput(options.output, [&](llvm::raw_ostream &os) {
       printCompletion(os, options.shell);
     }));
+  case Action::Convert:
+    return convert(options, MPOPT_VERSION);
   case Action::Diff:
     return diff(options, MPOPT_VERSION);
   case Action::Explain:

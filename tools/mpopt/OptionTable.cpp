@@ -41,6 +41,7 @@ enum ActionVisibility : unsigned {
   InCompletion = 1 << 9,
   InAdvise = 1 << 10,
   InFix = 1 << 11,
+  InConvert = 1 << 12,
 };
 enum OptionFlag : unsigned { Repeated = 1 << 4, IdleInInstrument = 1 << 5 };
 
@@ -73,6 +74,7 @@ static constexpr ActionInfo kActions[] = {
     {Action::Check, OPT_check, InCheck},
     {Action::Advise, OPT_advise, InAdvise},
     {Action::Fix, OPT_fix, InFix},
+    {Action::Convert, OPT_convert, InConvert},
     {Action::Instrument, OPT_instrument, InInstrument},
     {Action::Strip, OPT_strip, InStrip},
     {Action::Confirm, OPT_confirm, InConfirm},
@@ -314,9 +316,9 @@ static void printOption(llvm::raw_ostream &os, const opt::Option &option,
   TextStyle(os, style).wrap(text, kHelpColumn);
 }
 
-static constexpr OptionId kSections[] = {OPT_judged,  OPT_assumed, OPT_counted,
-                                         OPT_written, OPT_trained, OPT_probed,
-                                         OPT_general};
+static constexpr OptionId kSections[] = {
+    OPT_judged,    OPT_assumed, OPT_counted, OPT_written,
+    OPT_converted, OPT_trained, OPT_probed,  OPT_general};
 
 static void printSection(llvm::raw_ostream &os, OptionId section,
                          unsigned visibility) {

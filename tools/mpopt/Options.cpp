@@ -58,6 +58,7 @@ private:
   Error checkFixing();
   Error checkProbing();
   Error checkConfirming();
+  Error checkConverting();
 
   bool has(OptionId option) const { return args.hasArg(option); }
   /// Empty if the option is not given.
@@ -358,6 +359,40 @@ Error Validator::checkConfirming() {
   return Error::success();
 }
 
+Error Validator::checkConverting() {
+  if (options.action != Action::Convert)
+    return Error::success();
+  if (options.output == "-" || isStream(options.output))
+    return fail("--convert needs a file to write: -o OUT.onnx");
+  if (options.models.front() == "-")
+    return fail("--convert needs a file, not standard input");
+  ConvertOptions &asked = options.convert;
+  asked.to = args.getLastArgValue(OPT_to, asked.to);
+  asked.keep = texts(OPT_keep);
+  asked.never = texts(OPT_never);
+  asked.assumed = texts(OPT_assume_fp16);
+  asked.keepsAllIo = has(OPT_keep_io_types);
+  asked.report = text(OPT_report);
+  asked.writesAnyway = has(OPT_write_anyway);
+  for (StringRef list : texts(OPT_keep_io_names)) {
+    llvm::SmallVector<StringRef> names;
+    list.split(names, ',', -1, /*KeepEmpty=*/false);
+    asked.keepIo.insert(asked.keepIo.end(), names.begin(), names.end());
+  }
+  if (has(OPT_max_error)) {
+    Expected<double> share = parseShare("--max-error", text(OPT_max_error), 1);
+    if (!share)
+      return share.takeError();
+    asked.maxError = *share;
+  }
+  Expected<double> low =
+      parseShare("--min-low", args.getLastArgValue(OPT_min_low, "0"), 1);
+  if (!low)
+    return low.takeError();
+  asked.minLow = *low;
+  return Error::success();
+}
+
 Expected<Options> Validator::run() {
   if (has(OPT_help) || has(OPT_version)) {
     options.action = has(OPT_version) ? Action::Version : Action::Help;
@@ -375,7 +410,7 @@ Expected<Options> Validator::run() {
                     &Validator::checkInputs, &Validator::checkRules,
                     &Validator::checkReporting, &Validator::checkTraining,
                     &Validator::checkFixing, &Validator::checkProbing,
-                    &Validator::checkConfirming})
+                    &Validator::checkConfirming, &Validator::checkConverting})
     if (Error error = (this->*step)())
       return error;
   if (Error error = checkOutputs(options))

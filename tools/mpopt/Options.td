@@ -20,13 +20,17 @@ def InExplain : OptionVisibility;
 def InDiff : OptionVisibility;
 def InAdvise : OptionVisibility;
 def InFix : OptionVisibility;
+def InConvert : OptionVisibility;
 
 class InJudging
     : Visibility<[InCheck, InInstrument, InDiff, InFix, InAdvise]>;
+class InAssuming
+    : Visibility<[InCheck, InInstrument, InDiff, InFix, InAdvise, InConvert]>;
 class InTraining : Visibility<[InCheck, InInstrument, InAdvise]>;
 class InDumping : Visibility<[InCheck, InInstrument]>;
 class InImporting
-    : Visibility<[InCheck, InInstrument, InEmitMlir, InDiff, InFix, InAdvise]>;
+    : Visibility<[InCheck, InInstrument, InEmitMlir, InDiff, InFix, InAdvise,
+                  InConvert]>;
 class InListing
     : Visibility<[InCheck, InInstrument, InConfirm, InDiff, InFix, InAdvise]>;
 class InReporting
@@ -46,6 +50,7 @@ def judged : Section<"what is judged">;
 def assumed : Section<"what is assumed">;
 def counted : Section<"which findings count">;
 def written : Section<"what is written">;
+def converted : Section<"what a conversion keeps">;
 def trained : Section<"how the model is trained">;
 def probed : Section<"what is probed">;
 def general : Section<"in general">;
@@ -70,6 +75,9 @@ def advise : Switch<"advise">, Group<usage>, MetaVarName<"MODEL [options]">,
            "device, and the one to choose">;
 def fix : Switch<"fix">, Group<usage>, MetaVarName<"MODEL.onnx -o OUT.onnx [options]">,
   HelpText<"the model with the constants that tried fixes change">;
+def convert : Switch<"convert">, Group<usage>,
+  MetaVarName<"MODEL.onnx -o OUT.onnx [options]">,
+  HelpText<"the model in mixed precision, what needs FP32 in FP32">;
 def instrument : Switch<"instrument">, Group<usage>,
   MetaVarName<"MODEL -o OUT [options]">,
   HelpText<"the model with probes, and the ledger OUT.probes.json">;
@@ -106,7 +114,7 @@ defm precision : Valued<"precision">, Group<judged>,
 defm policy : Valued<"policy">, Group<judged>, InJudging,
   MetaVarName<"NAME|FILE">,
   HelpText<"the table that autocast follows">;
-defm target : Valued<"target">, Group<judged>, InJudging,
+defm target : Valued<"target">, Group<judged>, InAssuming,
   MetaVarName<"NAME|FILE">,
   HelpText<"the accumulators: gpu-tensorcore (default), ort-cpu, strict16, or a "
            "profile of your own">;
@@ -120,13 +128,13 @@ defm device : Valued<"device">, Group<judged>, Visibility<[InAdvise]>,
 // Assumptions
 //===----------------------------------------------------------------------===//
 
-defm input : Valued<"input">, Group<assumed>, InJudging, Flags<[Repeated]>,
+defm input : Valued<"input">, Group<assumed>, InAssuming, Flags<[Repeated]>,
   MetaVarName<"NAME=LO:HI">,
   HelpText<"every element of that input lies in [LO, HI]. NAME=@FILE.npz: the "
            "same from arrays lo and hi, or from samples under the input's "
            "name, by channel where they differ. NAME~MEAN,STD: its likely distribution. Under --train of "
            "targets, too, also NAME=zipf:S">;
-defm assume : Valued<"assume">, Group<assumed>, InJudging,
+defm assume : Valued<"assume">, Group<assumed>, InAssuming,
   MetaVarName<"LO:HI">,
   HelpText<"bound of the other float inputs (default -10:10)">;
 defm dim : Valued<"dim">, Group<assumed>, InImporting, Flags<[Repeated]>,
@@ -135,7 +143,8 @@ defm dim : Valued<"dim">, Group<assumed>, InImporting, Flags<[Repeated]>,
 defm input_shape : Valued<"input-shape">, Group<assumed>, InImporting,
   Flags<[Repeated]>, MetaVarName<"NAME=1x3x224x224[:f16]">,
   HelpText<"shape (? for an open dim) and dtype of an input">;
-defm method : Valued<"method">, Group<assumed>, InImporting,
+defm method : Valued<"method">, Group<assumed>,
+  Visibility<[InCheck, InInstrument, InEmitMlir, InDiff]>,
   MetaVarName<"NAME">,
   HelpText<"method of a TorchScript model (default forward)">;
 
@@ -199,6 +208,45 @@ defm keep_fp32 : Valued<"keep-fp32">, Group<written>,
            "*.autocast.txt (ModelOpt), *.ort.json (ONNX Runtime), *.occ.json "
            "(onnxconverter-common), *.trt.json (TensorRT), *.openvino.json, "
            "*.coreml.json, *.litert.json">;
+
+//===----------------------------------------------------------------------===//
+// Conversion
+//===----------------------------------------------------------------------===//
+
+class InConverting : Visibility<[InConvert]>;
+
+defm to : Valued<"to">, Group<converted>, InConverting, MetaVarName<"TYPE">,
+  Values<"mixed-fp16,mixed-bf16,fp16,bf16,fp32">,
+  HelpText<"the types of the result (default mixed-fp16; fp16: nothing stays in "
+           "FP32 for its error)">;
+defm max_error : Valued<"max-error">, Group<converted>, InConverting,
+  MetaVarName<"E">,
+  HelpText<"the largest expected error of an output, of its largest magnitude "
+           "(default 0.005 to FP16, 0.03 to BF16); exit 1 if it cannot be met">;
+defm keep : Valued<"keep">, Group<converted>, InConverting, Flags<[Repeated]>,
+  MetaVarName<"NAME|RE|OPTYPE">,
+  HelpText<"nodes that stay in FP32; MatMul>Softmax: each MatMul that feeds a "
+           "Softmax; out:VALUE: what gives it">;
+defm never : Valued<"never">, Group<converted>, InConverting,
+  Flags<[Repeated]>, MetaVarName<"NAME|RE|OPTYPE">,
+  HelpText<"nodes that do not stay in FP32 for their error">;
+def keep_io_types : Switch<"keep-io-types">, Group<converted>, InConverting,
+  MetaVarName<"[=NAMES]">,
+  HelpText<"inputs and outputs keep their types: all, or those named (names, "
+           "expressions, !NAME, comma separated)">;
+def keep_io_names : Joined<["--", "-"], "keep-io-types=">, InConverting,
+  Flags<[Repeated]>;
+defm assume_fp16 : Valued<"assume-fp16">, Group<converted>, InConverting,
+  Flags<[Repeated]>, MetaVarName<"DOMAIN::OP">,
+  HelpText<"an op of an unknown domain that takes and gives the low type">;
+defm report : Valued<"report">, Group<converted>, InConverting,
+  MetaVarName<"FILE">,
+  HelpText<"what was kept and cast, and why, as JSON">;
+defm min_low : Valued<"min-low">, Group<converted>, InConverting,
+  MetaVarName<"SHARE">,
+  HelpText<"exit 1 if less of the multiplications became low">;
+def write_anyway : Switch<"write-anyway">, Group<converted>, InConverting,
+  HelpText<"the result even if the error cannot be met">;
 
 //===----------------------------------------------------------------------===//
 // Training

@@ -13,6 +13,7 @@
 #include "mpopt/Import/Import.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Report/Change.h"
+#include "mpopt/Repair/ConversionPlan.h"
 #include "mpopt/Report/Keep.h"
 #include "mpopt/Report/Report.h"
 
@@ -30,6 +31,8 @@ struct CheckHooks {
   llvm::function_ref<void(llvm::ArrayRef<KeptOpRef>, unsigned stay)> kept;
   /// Called with the tried fixes that change constants.
   llvm::function_ref<void(std::vector<ConstantChange>)> fixed;
+  /// Called with the same as a conversion reads it.
+  llvm::function_ref<void(ConversionPlan)> planned;
 };
 
 /// Imports and checks a model, and writes the files that options ask for beside

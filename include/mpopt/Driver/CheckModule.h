@@ -8,6 +8,7 @@
 
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Report/Change.h"
+#include "mpopt/Repair/ConversionPlan.h"
 #include "mpopt/Report/Keep.h"
 #include "mpopt/Report/Report.h"
 
@@ -53,6 +54,8 @@ struct CheckedModule {
   /// The tried fixes of what is listed that change constants, at most one of a
   /// finding.
   std::vector<ConstantChange> changes;
+  /// The same list as a conversion reads it.
+  ConversionPlan plan;
   /// Warnings and errors that stay with the list of `--keep-fp32`.
   unsigned keepLeaves = 0;
   /// The float outputs.

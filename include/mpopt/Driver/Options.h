@@ -4,6 +4,7 @@
 #ifndef MPOPT_DRIVER_OPTIONS_H
 #define MPOPT_DRIVER_OPTIONS_H
 
+#include "mpopt/Driver/Convert.h"
 #include "mpopt/Driver/Npz.h"
 #include "mpopt/Driver/Output.h"
 
@@ -36,6 +37,7 @@ enum class Action {
   Explain,
   ListRules,
   Diff,
+  Convert,
   Completion,
   Version,
   Help
@@ -99,8 +101,6 @@ struct Options {
   std::string settingsFile; ///< Empty if there is none.
   std::vector<Suppression> suppressions;
   std::string baselineFile, newBaselineFile; ///< May be empty.
-  bool wantsKeepList() const { return triesKeepList || !keepFile.empty(); }
-
   /// Of each model, where one has settings; otherwise empty.
   std::vector<Options> byModel;
 
@@ -120,6 +120,8 @@ struct Options {
   ProbeSelection probes;
   ProbeWith probeWith = ProbeWith::Op;
 
+  ConvertOptions convert;
+
   // Confirming: `models` are the record files. Comparing: of either record; may
   // be empty.
   std::string ledger;
@@ -129,6 +131,12 @@ struct Options {
   std::string againstLedger;
   /// The record of a training that only noise tells from the first one.
   std::string noise;
+
+  /// True if the ops to keep in FP32 are searched as one list.
+  bool wantsKeepList() const {
+    return triesKeepList || !keepFile.empty() ||
+           (action == Action::Convert && convert.isMixed());
+  }
 };
 
 } // namespace mpopt

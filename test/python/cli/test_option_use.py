@@ -10,6 +10,7 @@ from tool import run_mpopt
 ACTIONS = {
     "check": ["--check", "none.onnx"],
     "advise": ["--advise", "none.onnx"],
+    "convert": ["--convert", "none.onnx", "-o", "none/out.onnx"],
     "instrument": ["--instrument", "none.onnx", "-o", "none/out.onnx"],
     "fix": ["--fix", "none.onnx", "-o", "none/out.onnx"],
     "strip": ["--strip", "none.onnx", "-o", "none/out.onnx"],
@@ -26,16 +27,17 @@ ASSUMING = JUDGING | {"advise"}
 LEARNING = WRITING | {"advise"}
 LISTING = ASSUMING | {"confirm"}
 IMPORTING = ASSUMING | {"emit-mlir"}
+CONVERTING = {"convert"}
 # Option: a value that is right, and the actions that look at it.
 OPTIONS = {
     "precision": ("fp16", JUDGING),
     "policy": ("tensorflow-cuda", ASSUMING),
-    "target": ("strict16", ASSUMING),
+    "target": ("strict16", ASSUMING | CONVERTING),
     "device": ("a100", {"advise"}),
-    "input": ("x=0:1", ASSUMING),
-    "assume": ("0:1", ASSUMING),
-    "dim": ("N=2", IMPORTING),
-    "input-shape": ("x=1x2", IMPORTING),
+    "input": ("x=0:1", ASSUMING | CONVERTING),
+    "assume": ("0:1", ASSUMING | CONVERTING),
+    "dim": ("N=2", IMPORTING | CONVERTING),
+    "input-shape": ("x=1x2", IMPORTING | CONVERTING),
     "method": ("forward", IMPORTING),
     "select": ("MP2", LISTING),
     "ignore": ("MP2", LISTING),
@@ -66,6 +68,15 @@ OPTIONS = {
     "dump-gradients": ("none/gradients.json", WRITING),
     "dry-run": (None, {"fix"}),
     "unsafe-fixes": (None, {"fix"}),
+    "to": ("mixed-bf16", CONVERTING),
+    "max-error": ("0.01", CONVERTING),
+    "keep": ("Softmax", CONVERTING),
+    "never": ("Softmax", CONVERTING),
+    "keep-io-types": (None, CONVERTING),
+    "assume-fp16": ("acme::Mix", CONVERTING),
+    "report": ("none/report.json", CONVERTING),
+    "min-low": ("0.5", CONVERTING),
+    "write-anyway": (None, CONVERTING),
     "probe": ("all", {"instrument"}),
     "probe-with": ("outputs", {"instrument"}),
     "ledger": ("none.json", {"confirm", "diff"}),

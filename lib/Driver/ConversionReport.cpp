@@ -1,0 +1,178 @@
+//===- ConversionReport.cpp - What a conversion says of itself
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ConversionReport.h"
+
+#include "mpopt/Report/JsonSupport.h"
+#include "mpopt/Support/Printable.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <algorithm>
+
+using namespace mpopt;
+using llvm::StringRef;
+using llvm::json::OStream;
+
+static double getWideShare(const Conversion &made) {
+  return made.macs > 0 ? made.wideMacs / made.macs : 0;
+}
+
+static void writeKept(OStream &json, const Conversion &made) {
+  json.attributeArray("kept", [&] {
+    for (const KeptNode &kept : made.kept)
+      json.object([&] {
+        json.attribute("node", jsonText(kept.name));
+        json.attribute("type", jsonText(kept.type));
+        json.attribute("scope", jsonText(kept.scope));
+        if (kept.operands.empty())
+          json.attribute("operands", nullptr);
+        else
+          json.attributeArray("operands", [&] {
+            for (unsigned operand : kept.operands)
+              json.value(int64_t(operand));
+          });
+        json.attribute("why", jsonText(kept.why));
+      });
+  });
+}
+
+void mpopt::writeConversion(llvm::raw_ostream &os, const Options &options,
+                            const JudgedConversion &judged, StringRef version) {
+  const Conversion &made = judged.made;
+  OStream json(os, /*IndentSize=*/2);
+  json.object([&] {
+    json.attribute("schema", "mpopt-convert/1");
+    json.attributeObject("tool", [&] {
+      json.attribute("name", "mpopt");
+      json.attribute("version", version);
+    });
+    json.attribute("model", jsonText(options.models.front()));
+    json.attribute("output", jsonText(options.output));
+    json.attribute("to", options.convert.to);
+    json.attribute("copied", judged.isCopy);
+    writeKept(json, made);
+    json.attributeArray("io", [&] {
+      for (const ConvertedBorder &border : made.io)
+        json.object([&] {
+          json.attribute("name", jsonText(border.name));
+          json.attribute("from", border.from);
+          json.attribute("to", border.to);
+        });
+    });
+    json.attributeArray("bytes", [&] {
+      json.value(int64_t(made.bytesBefore));
+      json.value(int64_t(made.bytesAfter));
+    });
+    json.attributeArray("casts", [&] {
+      for (const InsertedCast &cast : made.casts)
+        json.object([&] {
+          json.attribute("tensor", jsonText(cast.tensor));
+          json.attribute("scope", jsonText(cast.scope));
+          json.attribute("to", cast.to);
+          json.attribute("why", jsonText(cast.why));
+        });
+    });
+    json.attribute("expected_error", judged.error ? jsonNumber(*judged.error)
+                                                  : llvm::json::Value(nullptr));
+    json.attribute("macs_fp32_share", getWideShare(made));
+    json.attribute("bytes_cast", made.castBytes);
+    if (!judged.obstacle.empty())
+      json.attribute("obstacle", jsonText(judged.obstacle));
+  });
+  json.flush();
+  os << '\n';
+}
+
+static std::string count(size_t number, StringRef what) {
+  return (llvm::Twine(number) + " " + what + (number == 1 ? "" : "s")).str();
+}
+
+std::string mpopt::sumUp(const Options &options,
+                         const JudgedConversion &judged) {
+  const Conversion &made = judged.made;
+  std::string text = printable(options.output) + ": ";
+  if (judged.isCopy)
+    return text + "a copy: nothing in it is left to become " +
+           options.convert.to;
+  // A result that is FP32 for the most part is none that was asked for.
+  constexpr double kLittle = 0.9;
+  double wide = getWideShare(made);
+  if (wide > kLittle)
+    text += llvm::formatv("only {0:P0} of the multiplications became low; ",
+                          1 - wide)
+                .str();
+  text += count(made.kept.size(), "node") + " of " +
+          std::to_string(judged.nodes) + " in FP32, " +
+          count(made.casts.size(), "inserted cast");
+  if (made.bytesBefore > 0)
+    text += llvm::formatv(", weights {0:P0} of what they were",
+                          double(made.bytesAfter) / double(made.bytesBefore))
+                .str();
+  if (judged.error)
+    text +=
+        llvm::formatv(", expected error {0:F3} %", *judged.error * 100).str();
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// The stamp
+//===----------------------------------------------------------------------===//
+
+static llvm::json::Object describeRequest(const Options &options) {
+  const ConvertOptions &asked = options.convert;
+  auto list = [](const std::vector<std::string> &words) {
+    llvm::json::Array array;
+    for (const std::string &word : words)
+      array.push_back(jsonText(word));
+    return array;
+  };
+  llvm::json::Object inputs;
+  for (const auto &[name, range] : options.inputs) {
+    std::string text;
+    if (range.bound)
+      text = llvm::formatv("{0}:{1}", range.bound->lo, range.bound->hi).str();
+    if (range.mean)
+      text += llvm::formatv("~{0},{1}", *range.mean, range.std.value_or(0));
+    if (!range.file.empty())
+      text += "@"; // names a path of this machine
+    inputs[jsonText(name)] = text;
+  }
+  llvm::json::Object request{{"to", asked.to},
+                             {"target", options.target},
+                             {"keep", list(asked.keep)},
+                             {"never", list(asked.never)},
+                             {"assume_fp16", list(asked.assumed)},
+                             {"keep_io", list(asked.keepIo)},
+                             {"keep_all_io", asked.keepsAllIo},
+                             {"inputs", std::move(inputs)}};
+  if (asked.maxError)
+    request["max_error"] = *asked.maxError;
+  return request;
+}
+
+std::string mpopt::makeStamp(const Options &options, StringRef sourceHash,
+                             const Conversion &made) {
+  llvm::json::Array kept;
+  for (const KeptNode &node : made.kept)
+    kept.push_back(jsonText(node.scope.empty() ? node.name
+                                               : node.scope + "/" + node.name));
+  llvm::json::Value stamp =
+      llvm::json::Object{{"schema", "mpopt-converted/1"},
+                         {"source_sha256", sourceHash},
+                         {"request", describeRequest(options)},
+                         {"kept", std::move(kept)}};
+  return llvm::formatv("{0}", stamp).str();
+}
+
+bool mpopt::isStampOf(StringRef stamp, const Options &options) {
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(stamp);
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return false;
+  }
+  const llvm::json::Object *object = value->getAsObject();
+  const llvm::json::Object *request =
+      object ? object->getObject("request") : nullptr;
+  return request && *request == describeRequest(options);
+}

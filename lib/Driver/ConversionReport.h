@@ -1,0 +1,40 @@
+//===- ConversionReport.h - What a conversion says of itself ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef MPOPT_LIB_DRIVER_CONVERSIONREPORT_H
+#define MPOPT_LIB_DRIVER_CONVERSIONREPORT_H
+
+#include "mpopt/Convert/Convert.h"
+#include "mpopt/Driver/Options.h"
+
+namespace mpopt {
+
+/// A conversion that was carried out and analysed again.
+struct JudgedConversion {
+  Conversion made;
+  /// True if the model was as asked already.
+  bool isCopy = false;
+  /// Largest expected error of an output; nothing if it is not known.
+  std::optional<double> error;
+  /// What stands in the way of the error that was asked for; empty if nothing.
+  std::string obstacle;
+  uint64_t nodes = 0;
+};
+
+/// `mpopt-convert/1`.
+void writeConversion(llvm::raw_ostream &os, const Options &options,
+                     const JudgedConversion &judged, llvm::StringRef version);
+
+/// One line for the terminal.
+std::string sumUp(const Options &options, const JudgedConversion &judged);
+
+/// The note in `metadata_props`: what was asked for, and of which file.
+/// `sourceHash` is 64 hex digits.
+std::string makeStamp(const Options &options, llvm::StringRef sourceHash,
+                      const Conversion &made);
+/// True if a stamp is of the same request.
+bool isStampOf(llvm::StringRef stamp, const Options &options);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_DRIVER_CONVERSIONREPORT_H

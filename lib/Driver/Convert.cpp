@@ -1,0 +1,399 @@
+//===- Convert.cpp - mpopt --convert
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The model is judged as if all of it were low; from the ops that then have to
+// stay in FP32 follows the file, which is judged again as it is before it gets
+// its name.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Driver/Convert.h"
+
+#include "ConversionReport.h"
+#include "mpopt/Driver/Actions.h"
+#include "mpopt/Driver/CheckModel.h"
+#include "mpopt/Driver/Output.h"
+#include "mpopt/Driver/OutputConflicts.h"
+#include "mpopt/Driver/Progress.h"
+
+#include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Effects/Severity.h"
+#include "mpopt/Instrument/FilePatch.h"
+#include "mpopt/Support/InputFile.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+
+#include <cmath>
+#include <set>
+
+using namespace mpopt;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+
+Expected<double> mpopt::parseShare(StringRef option, StringRef text,
+                                   double most) {
+  double value;
+  if (text.getAsDouble(value) || !(value >= 0) || value > most)
+    return llvm::createStringError((option + ": '" + text +
+                                    "' is no number from 0 to " +
+                                    llvm::formatv("{0}", most).str())
+                                       .str());
+  return value;
+}
+
+// In metadata_props.
+static constexpr StringRef kStampKey = "mpopt.convert";
+
+/// Expected errors of less are asked for where nothing is said, by the digits
+/// of the formats: about ten roundings of 2^-11, four of 2^-8.
+static double getMaxError(const ConvertOptions &asked) {
+  return asked.maxError.value_or(asked.isHalf() ? 0.005 : 0.03);
+}
+
+namespace {
+class Run {
+public:
+  Run(const Options &options, StringRef version)
+      : options(options), path(options.models.front()), version(version) {}
+  int run();
+
+private:
+  using Shapes = llvm::StringMap<std::vector<int64_t>>;
+
+  Error open();
+  void makeRequest();
+  void noteShapes(mlir::ModuleOp module);
+  void noteShape(mlir::Value value, unsigned index, mlir::Operation *op);
+  Error plan();
+  Error convert();
+  Error judge();
+  Error analyse(StringRef file);
+  std::set<std::string> listHazards(const ModelReport &report) const;
+  int write();
+  Error writeReport() const;
+  Error writeCopy();
+  Options judging(StringRef precision) const;
+
+  const Options &options;
+  StringRef path, version;
+  std::unique_ptr<llvm::MemoryBuffer> file;
+  std::optional<OnnxConverter> converter;
+  ConvertRequest request;
+  Shapes shapes;
+  JudgedConversion judged;
+  std::optional<PendingOutput> model, weights;
+  std::vector<std::string> warnings;
+};
+} // namespace
+
+Options Run::judging(StringRef precision) const {
+  Options judging = options;
+  judging.precision = precision;
+  return judging;
+}
+
+Error Run::open() {
+  Expected<std::unique_ptr<llvm::MemoryBuffer>> read = readInputFile(path);
+  if (!read)
+    return read.takeError();
+  file = std::move(*read);
+  StringRef bytes = file->getBuffer();
+  ModelFormat format = detectFormat(bytes);
+  if (format != ModelFormat::Onnx && format != ModelFormat::OnnxText &&
+      format != ModelFormat::OnnxTextProto)
+    return llvm::createStringError("--convert takes ONNX files, and this is " +
+                                   (format == ModelFormat::Unknown
+                                        ? "no model that mpopt knows"
+                                        : getFormatName(format)));
+  Expected<OnnxConverter> opened = OnnxConverter::open(bytes, path);
+  if (!opened)
+    return opened.takeError();
+  converter.emplace(std::move(*opened));
+  return Error::success();
+}
+
+static std::string keyOf(StringRef scope, StringRef name) {
+  return (scope + Twine('\n') + name).str();
+}
+
+void Run::noteShape(mlir::Value value, unsigned index, mlir::Operation *op) {
+  auto type = mlir::dyn_cast<mlir::RankedTensorType>(value.getType());
+  if (!type || !type.hasStaticShape())
+    return;
+  StringRef name = getValueName(value);
+  // Of the ops that a node became the last gives its result.
+  if (!name.empty())
+    shapes[keyOf(getValueScope(op), name)] = type.getShape().vec();
+  else if (StringRef node = getNodeName(op); !node.empty())
+    shapes[keyOf(getScope(op), nameResult(node, index))] =
+        type.getShape().vec();
+}
+
+void Run::noteShapes(mlir::ModuleOp module) {
+  module.walk([&](mlir::Operation *op) {
+    for (mlir::OpResult result : op->getResults())
+      noteShape(result, result.getResultNumber(), op);
+    for (mlir::Region &region : op->getRegions())
+      for (mlir::Block &block : region)
+        for (mlir::BlockArgument argument : block.getArguments())
+          if (!block.empty())
+            noteShape(argument, argument.getArgNumber(), &block.front());
+  });
+}
+
+void Run::makeRequest() {
+  request.plan.low = options.convert.isHalf() ? "f16" : "bf16";
+  request.keep = options.convert.keep;
+  request.never = options.convert.never;
+  request.keepsAllIo = options.convert.keepsAllIo;
+  request.keepIo = options.convert.keepIo;
+  request.assumed = options.convert.assumed;
+  request.findShape =
+      [this](StringRef scope,
+             StringRef name) -> std::optional<std::vector<int64_t>> {
+    auto it = shapes.find(keyOf(scope, name));
+    return it == shapes.end() ? std::nullopt : std::optional(it->second);
+  };
+}
+
+/// Judges the source as if all of it were low. An error without a text was
+/// printed.
+Error Run::plan() {
+  std::string missing;
+  auto checked = [&](const ImportResult &imported, const RangeAnalysis &) {
+    noteShapes(*imported.module);
+    if (!imported.missingWeights.empty())
+      missing = imported.missingWeights.begin()->first;
+  };
+  auto planned = [&](ConversionPlan plan) {
+    request.plan.wide = std::move(plan.wide);
+  };
+  CheckHooks hooks;
+  hooks.checked = checked;
+  hooks.planned = planned;
+  Options first = judging(options.convert.isHalf() ? "fp16" : "bf16");
+  // The search for the ops to keep aims below this.
+  first.thresholds.try_emplace(kEffectWarning.str(),
+                               getMaxError(options.convert));
+  std::optional<ModelReport> report = checkModel(first, path, hooks);
+  if (!report)
+    return llvm::createStringError("");
+  judged.nodes = report->nodes;
+  warnings = report->warnings;
+  return missing.empty() ? Error::success()
+                         : llvm::createStringError("the weights in '" +
+                                                   missing + "' are missing");
+}
+
+Error Run::convert() {
+  std::string staleBefore, stale;
+  std::string fault = converter->findFault(staleBefore);
+  if (!fault.empty())
+    return llvm::createStringError("is not valid: " + fault);
+  if (options.convert.to == "fp32") {
+    judged.made = converter->widenAll();
+  } else if (isStampOf(converter->findNote(kStampKey), options)) {
+    judged.isCopy = true;
+    return Error::success();
+  } else {
+    makeRequest();
+    if (Error error = plan())
+      return error;
+    Expected<Conversion> made = converter->convert(request);
+    if (!made)
+      return made.takeError();
+    judged.made = std::move(*made);
+  }
+  judged.isCopy = !judged.made.isChanged;
+  if (judged.isCopy)
+    return Error::success();
+  converter->setNote(
+      kStampKey, makeStamp(options, sha256(file->getBuffer()), judged.made));
+  fault = converter->findFault(stale);
+  // What the source gets wrong itself the result may, too.
+  if (fault.empty() && staleBefore.empty())
+    fault = stale;
+  return fault.empty()
+             ? Error::success()
+             : llvm::createStringError(
+                   "the result would not be valid, a fault of mpopt: " + fault);
+}
+
+/// Findings of a range above a note: Inf, NaN, zeros.
+std::set<std::string> Run::listHazards(const ModelReport &report) const {
+  std::set<std::string> found;
+  const RuleInfo *overflow = findRule("overflow");
+  for (const Finding &finding : report.findings)
+    if (const RuleInfo *rule = findRule(finding.rule);
+        rule && rule->family == overflow->family && !rule->byEffect &&
+        finding.severity > Severity::Note)
+      found.insert(finding.rule + " " + std::string(rule->name) + " at '" +
+                   finding.op.name + "'");
+  return found;
+}
+
+/// The largest expected error of an output; nothing if one is not known, or
+/// nothing is stored in a low type.
+static std::optional<double> getLargestError(const ModelReport &report) {
+  if (report.effects.empty())
+    return std::nullopt;
+  double largest = 0;
+  for (const EffectReport &effect : report.effects) {
+    if (std::isnan(effect.error))
+      return std::nullopt;
+    largest = std::max(largest, effect.error);
+  }
+  return largest;
+}
+
+static std::string describeError(double error, double most) {
+  if (std::isinf(error))
+    return "an output is expected to become Inf or NaN";
+  return llvm::formatv("the expected error is {0:F3} %, and {1:F3} % is asked "
+                       "for",
+                       error * 100, most * 100)
+      .str();
+}
+
+/// Judges the result as it is; sets `judged.obstacle`.
+Error Run::analyse(StringRef written) {
+  Options second = judging("as-is");
+  // Nothing is planned for the result.
+  second.convert.to = "fp32";
+  second.import.inputShapes.clear();
+  std::optional<ModelReport> report = checkModel(second, written, {});
+  if (!report)
+    return llvm::createStringError("");
+  std::set<std::string> hazards = listHazards(*report);
+  judged.error = getLargestError(*report);
+  double most = getMaxError(options.convert);
+  if (hazards.empty() && !(judged.error && *judged.error > most))
+    return Error::success();
+  std::optional<ModelReport> source = checkModel(second, path, {});
+  if (!source)
+    return llvm::createStringError("");
+  // What quantisation does to a model is no conversion's doing.
+  if (std::optional<double> before = getLargestError(*source);
+      before && judged.error)
+    judged.error = std::max(*judged.error - *before, 0.0);
+  if (judged.error && *judged.error > most)
+    judged.obstacle = describeError(*judged.error, most);
+  std::set<std::string> known = listHazards(*source);
+  for (const std::string &hazard : hazards)
+    if (judged.obstacle.empty() && !known.count(hazard))
+      judged.obstacle = "the result has " + hazard;
+  return Error::success();
+}
+
+Error Run::judge() {
+  std::string dataName =
+      llvm::sys::path::filename(options.output).str() + ".data";
+  bool isOutside = converter->placeWeights(dataName);
+  Error error = Error::success();
+  auto writing = [&](auto method) {
+    return [&, method](llvm::raw_ostream &os) {
+      if (!error)
+        error = (*converter.*method)(os);
+    };
+  };
+  if (isOutside) {
+    Expected<PendingOutput> data = PendingOutput::write(
+        options.output + ".data", writing(&OnnxConverter::writeWeights));
+    if (!data)
+      return data.takeError();
+    weights.emplace(std::move(*data));
+    if (error)
+      return error;
+    // Until then the analysis reads the weights where they are.
+    converter->moveWeights(llvm::sys::path::filename(weights->path()));
+  }
+  Expected<PendingOutput> written =
+      PendingOutput::write(options.output, writing(&OnnxConverter::writeModel));
+  if (!written)
+    return written.takeError();
+  model.emplace(std::move(*written));
+  if (error)
+    return error;
+  if (options.convert.to != "fp32" && !judged.isCopy)
+    if (Error failed = analyse(model->path()))
+      return failed;
+  if (!isOutside)
+    return Error::success();
+  converter->moveWeights(dataName);
+  written =
+      PendingOutput::write(options.output, writing(&OnnxConverter::writeModel));
+  if (!written)
+    return written.takeError();
+  model.reset();
+  model.emplace(std::move(*written));
+  return error;
+}
+
+Error Run::writeReport() const {
+  if (options.convert.report.empty())
+    return Error::success();
+  return writeOutput(options.convert.report, [&](llvm::raw_ostream &os) {
+    writeConversion(os, options, judged, version);
+  });
+}
+
+int Run::write() {
+  double low =
+      judged.made.macs > 0 ? 1 - judged.made.wideMacs / judged.made.macs : 1;
+  if (judged.obstacle.empty() && low < options.convert.minLow)
+    judged.obstacle = llvm::formatv("{0:P0} of the multiplications became low, "
+                                    "and --min-low asks for {1:P0}",
+                                    low, options.convert.minLow)
+                          .str();
+  bool keeps = judged.obstacle.empty() || options.convert.writesAnyway;
+  auto fail = [&](Error error) {
+    printError(llvm::toString(std::move(error)));
+    return int(kFault);
+  };
+  if (Error error = writeReport())
+    return fail(std::move(error));
+  if (keeps) {
+    if (weights)
+      if (Error error = weights->keep())
+        return fail(std::move(error));
+    if (Error error = model->keep())
+      return fail(std::move(error));
+  }
+  for (const std::string &warning : warnings)
+    printWarning(path + ": " + warning);
+  for (const std::string &warning : judged.made.warnings)
+    printWarning(path + ": " + warning);
+  if (!judged.obstacle.empty())
+    printError(path + ": " + judged.obstacle +
+               (keeps ? "" : "; --write-anyway writes it all the same"));
+  if (keeps && !options.quiet)
+    llvm::outs() << sumUp(options, judged) << '\n';
+  return judged.obstacle.empty() ? kClean : kFindings;
+}
+
+int Run::run() {
+  Progress progress(options.quiet);
+  progress.show("converting " + path.str());
+  Error error = open();
+  if (!error)
+    error = convert();
+  if (!error)
+    error = judge();
+  progress.clear();
+  if (!error)
+    return write();
+  // What has no text was printed.
+  if (std::string text = llvm::toString(std::move(error)); !text.empty())
+    printError(path + ": " + text);
+  return kFault;
+}
+
+int mpopt::convert(const Options &options, StringRef version) {
+  return Run(options, version).run();
+}
