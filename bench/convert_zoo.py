@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import importlib
 import json
 import statistics
 import tempfile
@@ -31,9 +32,11 @@ import mpopt
 import numpy
 import onnx
 import onnxruntime
-from mpopt import converting, half
+from mpopt import half
 
-CONVERTERS = ("onnxruntime", "onnxconverter-common")
+MODULES = {"onnxruntime": "onnxruntime.transformers.float16",
+           "onnxconverter-common": "onnxconverter_common.float16"}
+CONVERTERS = tuple(MODULES)
 FORMS = ("alone", "with the list", "to_float16")
 
 
@@ -68,8 +71,8 @@ def run(model: Path, arrays) -> list[numpy.ndarray]:
 
 def convert(form: str, converter: str, model: Path, names: list[str]) -> onnx.ModelProto:
     if form == "to_float16":
-        return mpopt.to_float16(model, names, converter=converter)
-    module = converting._load_converter(converter)
+        return mpopt.to_float16(model, names)
+    module = importlib.import_module(MODULES[converter])
     blocked = {"node_block_list": names} if form == "with the list" else {}
     return module.convert_float_to_float16(onnx.load(model), **blocked)
 

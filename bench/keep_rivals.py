@@ -23,6 +23,7 @@ measurement.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import resource
@@ -39,7 +40,7 @@ import mpopt
 import numpy
 import onnx
 import storage
-from mpopt import converting, half
+from mpopt import half
 
 LISTS = ("mpopt", "AutoCast")
 NAMES = {"onnxruntime": "onnxruntime.transformers", "onnxconverter-common": "onnxconverter-common"}
@@ -112,7 +113,7 @@ def error_with(model: onnx.ModelProto, kept: list[str], arrays, wanted, work: Pa
 def converted(converter: str, model: Path, arrays, wanted, work: Path) -> float | str:
     made, saved, rounded = work / "half.onnx", work / "saved.onnx", work / "rounded.onnx"
     try:
-        module = converting._load_converter(converter)
+        module = importlib.import_module(convert_zoo.MODULES[converter])
         onnx.save(module.convert_float_to_float16(onnx.load(model), keep_io_types=True), made)
         half.save_as_run(made, saved)
         half.put_roundings_back(saved, rounded)
@@ -155,7 +156,7 @@ def measure_rivals(path: Path, model: onnx.ModelProto, arrays, work: Path,
         answer["failed"] = answer.pop("error")
     row["AutoCast"] = answer
     for converter, label in NAMES.items():
-        blocked = converting._load_converter(converter).DEFAULT_OP_BLOCK_LIST
+        blocked = importlib.import_module(convert_zoo.MODULES[converter]).DEFAULT_OP_BLOCK_LIST
         error = converted(converter, path, arrays, wanted, work)
         kept = [node.name for node in model.graph.node
                 if node.op_type in blocked and node.name in floats]

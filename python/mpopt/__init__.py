@@ -21,7 +21,7 @@ from mpopt._version import __version__
 from mpopt.advising import Advice, advise
 from mpopt.checking import check, explain, list_rules
 from mpopt.confirming import confirm
-from mpopt.converting import to_float16
+from mpopt.converting import Converted, convert, to_bfloat16, to_float16
 from mpopt.data import DataEntry, DataFinding, DataReport, check_data
 from mpopt.differing import Diff, diff
 from mpopt.findings import Cause, Finding, Findings, Fix, Interval, Location, Observed, Op
@@ -43,11 +43,12 @@ from mpopt.summaries import Summary, summary
 from mpopt.training import check_training
 
 __all__ = [
-    "Advice", "Assumption", "Batch", "Cause", "Confirmation", "DataEntry", "DataFinding", "DataReport", "Diff", "Error",
+    "Advice", "Assumption", "Batch", "Cause", "Confirmation", "Converted", "DataEntry", "DataFinding", "DataReport", "Diff", "Error",
     "ExpectedGradient", "Finding", "Findings", "FindingsError", "Fix", "Gradient", "Gradients",
     "Instrumented", "Interval", "Location", "LossScale", "Normal", "Observed", "Op", "Output",
-    "Probe", "Report", "Summary", "TrainingReport", "__version__", "advise", "check", "check_data", "check_training", "confirm", "diff", "explain",
-    "instrument", "list_rules", "op_library", "probe_session", "strip", "summary", "to_float16",
+    "Probe", "Report", "Summary", "TrainingReport", "__version__", "advise", "check", "check_data", "check_training", "confirm", "convert", "diff", "explain",
+    "instrument", "list_rules", "op_library", "probe_session", "strip", "summary", "to_bfloat16",
+    "to_float16",
 ]
 
 import pathlib as _pathlib

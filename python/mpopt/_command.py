@@ -22,7 +22,7 @@ _KEYWORDS = {"input": "inputs", "dim": "dims", "input-shape": "input_shapes",
              "set": "thresholds", "config": "settings", "train-config": "config",
              "batch": "batch_size"}
 #: The action in front of an option is the function that was called.
-_ACTION = re.compile(r"--(?:check|instrument|confirm|diff) (?=--)")
+_ACTION = re.compile(r"--(?:check|convert|instrument|confirm|diff) (?=--)")
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])")
 
 
@@ -153,6 +153,21 @@ def _shape_option(name: str, value) -> list[str]:
     return ["--input-shape", f"{name}={text}" + (f":{dtype}" if dtype else "")]
 
 
+def assuming_options(folder: pathlib.Path, *, target: PathLike | None, inputs: Mapping | None,
+                     assume: tuple[float, float] | None, dims: Mapping[str, int] | None,
+                     input_shapes: Mapping | None) -> list[str]:
+    """What is assumed of a model's inputs and of what runs it."""
+    options = [] if target is None else ["--target", text("target", target)]
+    options += _for_each("inputs", inputs,
+                         lambda name, value: _input_options(name, value, folder))
+    if assume is not None:
+        with argument("assume"):
+            lo, hi = assume
+            options += ["--assume", f"{number(lo)}:{number(hi)}"]
+    options += _for_each("dims", dims, lambda name, size: ["--dim", f"{name}={int(size)}"])
+    return options + _for_each("input_shapes", input_shapes, _shape_option)
+
+
 def judging_options(folder: pathlib.Path, *, precision, policy: PathLike | None,
                     target: PathLike | None, inputs: Mapping | None,
                     assume: tuple[float, float] | None, dims: Mapping[str, int] | None,
@@ -165,17 +180,11 @@ def judging_options(folder: pathlib.Path, *, precision, policy: PathLike | None,
     options = ["--fail-on", "never"]
     if precision is not DECIDED_BY_CONFIG:
         options += ["--precision", _precisions.find(precision)]
-    for name, value in (("policy", policy), ("target", target), ("method", method)):
+    for name, value in (("policy", policy), ("method", method)):
         if value is not None:
             options += [f"--{name}", text(name, value)]
-    options += _for_each("inputs", inputs,
-                         lambda name, value: _input_options(name, value, folder))
-    if assume is not None:
-        with argument("assume"):
-            lo, hi = assume
-            options += ["--assume", f"{number(lo)}:{number(hi)}"]
-    options += _for_each("dims", dims, lambda name, size: ["--dim", f"{name}={int(size)}"])
-    options += _for_each("input_shapes", input_shapes, _shape_option)
+    options += assuming_options(folder, target=target, inputs=inputs, assume=assume, dims=dims,
+                                input_shapes=input_shapes)
     for name, rules in (("select", select), ("ignore", ignore)):
         if rules:
             with argument(name):

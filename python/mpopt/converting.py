@@ -1,116 +1,171 @@
-"""Models in FP16 of which some ops stay in FP32, by the converters that there are."""
+"""Models in mixed precision: `mpopt --convert`."""
 
 from __future__ import annotations
 
-import copy
-import importlib
+import contextlib
+import dataclasses
+import functools
+import json
 import os
+import pathlib
+import tempfile
 import typing
+import warnings
 from collections.abc import Mapping, Sequence
-from types import ModuleType
 
-from mpopt import _input_files, _json_files
-from mpopt._command import Error, PathLike, argument
+from mpopt import _command, _input_files, _json_files
+from mpopt._command import Error, ModelFile, PathLike, argument
 
 if typing.TYPE_CHECKING:
     import onnx
 
-Converter = typing.Literal["onnxruntime", "onnxconverter-common"]
-_MODULES = {"onnxruntime": "onnxruntime.transformers.float16",
-            "onnxconverter-common": "onnxconverter_common.float16"}
-#: Constants stay in what FP16 holds, and are not 0: onnxconverter-common's own limits are
-#: 1e-7 and 10000.
-_LIMITS = {"min_positive_val": 5.96e-08, "max_finite_val": 65504.0}
-_LARGEST_PROTO = 2**31 - 1
+To = typing.Literal["mixed-fp16", "mixed-bf16", "fp16", "bf16", "fp32"]
+Names = bool | Sequence[str] | None
 
 
-def to_float16(model, keep: PathLike | Mapping | Sequence[str] | None = None, *,
-               converter: Converter = "onnxruntime",
-               keep_io_types: bool | Sequence[str] | None = None) -> onnx.ModelProto:
-    """Returns the model in FP16, the ops of `keep` in FP32.
+@dataclasses.dataclass(frozen=True)
+class Converted:
+    """A model that was converted. `raw`: the report, `mpopt-convert/1` (docs/convert.md)."""
+
+    #: The file that was asked for; None if none was.
+    path: pathlib.Path | None
+    raw: dict[str, typing.Any] = dataclasses.field(repr=False)
+    _content: onnx.ModelProto | None = dataclasses.field(default=None, repr=False)
+
+    @functools.cached_property
+    def model(self) -> onnx.ModelProto:
+        if self._content is not None:
+            return self._content
+        import onnx
+
+        return onnx.load(str(self.path))
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """The nodes in FP32, and why."""
+        return {entry["node"]: entry["why"] for entry in self.raw["kept"]}
+
+    @property
+    def expected_error(self) -> float | None:
+        """The largest of an output, of its largest magnitude; None if it is not known."""
+        error = self.raw["expected_error"]
+        return None if error is None else float(error)
+
+    @property
+    def obstacle(self) -> str | None:
+        """What stands in the way of `max_error`; None if nothing."""
+        return self.raw.get("obstacle")
+
+
+def convert(model, output: PathLike | None = None, *, to: To = "mixed-fp16",
+            keep: PathLike | Mapping | Sequence[str] | None = None, never: Sequence[str] = (),
+            keep_io_types: Names = None, max_error: float | None = None,
+            inputs: Mapping | None = None, assume: tuple[float, float] | None = None,
+            dims: Mapping[str, int] | None = None, input_shapes: Mapping | None = None,
+            target: PathLike | None = None, assume_fp16: Sequence[str] = (),
+            min_low: float | None = None, write_anyway: bool = False) -> Converted:
+    """Converts an ONNX model: `mpopt --convert`.
+
+    model          a path, an `onnx.ModelProto`, or the bytes of one
+    output         a file to write; without one the model is in `Converted.model` alone
+    to             `mixed-fp16` and `mixed-bf16` keep in FP32 what the error asks for, `fp16`
+                   and `bf16` only what has no low form; `fp32` takes types back
+    keep, never    nodes that stay in FP32, and that do not stay there for their error: names,
+                   expressions, types of ops, `MatMul>Softmax`, `out:VALUE`. `keep` may also be
+                   a file that `--keep-fp32` wrote, or what is in it
+    keep_io_types  inputs and outputs that keep their types: True for all, or names. Default: those
+                   that an FP32 op reads or gives
+    max_error      the largest expected error of an output (0.005 to FP16, 0.03 to BF16)
+    assume_fp16    `DOMAIN::OP` of unknown domains that take the low type
+    min_low        the least share of multiplications that has to become low
+    write_anyway   also what misses `max_error`, or has an infinity that the source has not
+
+    The other arguments are those of `check`. Raises `mpopt.Error` if the model or an option is
+    invalid, or the error cannot be met."""
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mpopt-")))
+        path = pathlib.Path(_command.text("output", output)) if output is not None else folder / "model.onnx"
+        file = stack.enter_context(ModelFile(_checked(model)))
+        report = folder / "report.json"
+        words = ["--convert", file.path, "-o", str(path), "--quiet", "--to", _command.text("to", to),
+                 "--report", str(report)]
+        words += [word for name in _keep_words(keep) for word in ("--keep", name)]
+        words += [word for name in never for word in ("--never", _command.text("never", name))]
+        words += [word for name in assume_fp16 for word in ("--assume-fp16", _command.text("assume_fp16", name))]
+        words += _interface(keep_io_types)
+        for name, number in (("max-error", max_error), ("min-low", min_low)):
+            if number is not None:
+                with argument(_command.keyword_of(name)):
+                    words += [f"--{name}", _command.number(number)]
+        words += ["--write-anyway"] if write_anyway else []
+        words += _command.assuming_options(file.arrays, target=target, inputs=inputs, assume=assume, dims=dims,
+                                           input_shapes=input_shapes)
+        _command.run(words, accepted=(0, 1) if write_anyway else (0,), model="" if file.is_given else file.path)
+        raw = json.loads(report.read_text(encoding="utf-8"))
+        if output is not None:
+            return Converted(path, raw)
+        import onnx
+
+        return Converted(None, raw, onnx.load(str(path)))
+
+
+def to_float16(model, keep: PathLike | Mapping | Sequence[str] | None = None, *, converter: str | None = None,
+               keep_io_types: Names = None) -> onnx.ModelProto:
+    """Returns the model in FP16, the nodes of `keep` in FP32.
 
     model          the path of an ONNX model, an `onnx.ModelProto` or its bytes; it stays
                    as it is
     keep           a file that `--keep-fp32` wrote (but for `.autocast.txt`), what is in
-                   it, or names of nodes; none: all ops become FP16 that the converter
-                   holds fit for it
-    converter      the package whose `convert_float_to_float16` is called; it has to be
-                   installed
+                   it, or names of nodes, `TYPE_INDEX` of those without one; none: all ops
+                   become FP16 that have a form in it
     keep_io_types  inputs and outputs in FP32: True for all, False for none, or their names.
-                   Default: inputs that an op of `keep` reads, and outputs that one computes,
+                   Default: inputs that an FP32 op reads, and outputs that one gives,
                    since FP16 may not hold them
+    converter      has no effect: the package converts by itself
 
-    The converter makes nodes, attributes and weights FP16, and by its own list leaves some
-    ops (`DEFAULT_OP_BLOCK_LIST`) in FP32. Casts are then placed anew, since those of the
-    converters make models that do not load (two casts of one name where two FP32 ops read a
-    tensor), and round between two FP32 ops, so that what overflows in FP16 is Inf still.
-    Here a tensor is cast once, where an op that reads it needs another dtype, and constants
-    that FP32 ops read are those of the model. Nodes without a name get `TYPE_INDEX`, as in
-    mpopt's reports; functions of the model are inlined.
-
-    Raises `mpopt.Error` if the converter is not installed or fails, if `keep` names a node
-    that the model lacks, or if the result is invalid although the original is valid.
-
-    Sources: onnxruntime/python/tools/transformers/float16.py of ONNX Runtime 1.31 and
-    onnxconverter_common/float16.py 1.16."""
-    module = _load_converter(converter)
-    original = _load(model)
-    names = _name_nodes(original, _read_keep(keep))
-    return _convert(original, names, module, converter, keep_io_types)
+    `convert` finds by itself what has to stay in FP32. Raises `mpopt.Error` if the model is
+    invalid, or `keep` names a node that it lacks."""
+    if converter is not None:
+        warnings.warn("to_float16: converter has no effect any more", DeprecationWarning, stacklevel=2)
+    return _to_low(model, "fp16", keep, keep_io_types)
 
 
-def _load_converter(converter: str) -> ModuleType:
-    if converter not in _MODULES:
-        raise Error(f"converter: '{converter}' is not {' or '.join(_MODULES)}")
-    try:
-        return importlib.import_module(_MODULES[converter])
-    except ImportError as error:
-        raise Error(f"converter: {_MODULES[converter]} is not there ({error}): "
-                    f"pip install onnx {converter}") from error
+def to_bfloat16(model, keep: PathLike | Mapping | Sequence[str] | None = None, *,
+                keep_io_types: Names = None) -> onnx.ModelProto:
+    """The same in BF16, which needs opset 13."""
+    return _to_low(model, "bf16", keep, keep_io_types)
 
 
-def _load(model) -> onnx.ModelProto:
-    """A copy of the model, without constants among the inputs, functions inlined."""
-    import onnx
+def _to_low(model, to: To, keep, keep_io_types: Names) -> onnx.ModelProto:
+    names = [f"node:{name}" for name in _read_keep(keep)]
+    return convert(model, to=to, keep=names, keep_io_types=keep_io_types, write_anyway=True).model
 
+
+def _checked(model):
+    """The model, of which the command says what is wrong only if it is a file."""
     if isinstance(model, str | os.PathLike):
         with argument("the model"):
             _input_files.check(model)
-        try:
-            loaded = onnx.load(os.fspath(model))
-        except Exception as error:  # noqa: BLE001: protobuf's, which differ by version
-            raise Error(f"the model: '{os.fspath(model)}' is no ONNX model ({(str(error).splitlines() or [type(error).__name__])[0]})") from error
-    elif isinstance(model, onnx.ModelProto):
-        loaded = onnx.ModelProto()
-        loaded.CopyFrom(model)
-    elif isinstance(model, bytes):
-        try:
-            loaded = onnx.load_from_string(model)
-        except Exception as error:  # noqa: BLE001: protobuf's, which differ by version
-            raise Error("the bytes are no ONNX model") from error
-    else:
+        return model
+    if not (isinstance(model, bytes) or hasattr(model, "SerializeToString")):
         raise Error(f"a path or an ONNX model, not {type(model).__name__}")
-    if any(onnx.external_data_helper.uses_external_data(tensor)
-           for tensor in loaded.graph.initializer):
+    graph = getattr(model, "graph", None)
+    if graph is not None and any(tensor.data_location == 1 for tensor in graph.initializer):
         raise Error("the weights are in other files: give the model's path")
-    if loaded.functions:
-        import onnx.inliner
-
-        loaded = onnx.inliner.inline_local_functions(loaded)
-    if loaded.ir_version < 4:
-        # Initializers are listed as inputs there, but nobody can override them.
-        loaded.ir_version = 4
-        constants = {tensor.name for tensor in loaded.graph.initializer}
-        inputs = [value for value in loaded.graph.input if value.name not in constants]
-        del loaded.graph.input[:]
-        loaded.graph.input.extend(inputs)
-    return loaded
+    return model
 
 
-def _read_keep(keep) -> set[str]:
+def _keep_words(keep) -> list[str]:
+    """Names out of a list that `--keep-fp32` wrote stand for themselves alone."""
+    if keep is None or (isinstance(keep, Sequence) and not isinstance(keep, str | bytes)):
+        return _read_keep(keep)
+    return [f"node:{name}" for name in _read_keep(keep)]
+
+
+def _read_keep(keep) -> list[str]:
     """The names in what `--keep-fp32` writes for converters, or in mpopt's own form."""
     if keep is None:
-        return set()
+        return []
     with argument("keep"):
         if isinstance(keep, str | os.PathLike):
             if os.fspath(keep).endswith(".autocast.txt"):
@@ -128,115 +183,16 @@ def _read_keep(keep) -> set[str]:
         names = list(keep)
         if wrong := [name for name in names if not isinstance(name, str)]:
             raise TypeError(f"names of nodes, not {type(wrong[0]).__name__}")
-        return set(names)
+        return list(dict.fromkeys(names))
 
 
-def _name_nodes(model: onnx.ModelProto, keep: set[str]) -> set[str]:
-    """Gives each node a name of its own; returns those of the nodes to keep. Converters
-    know nodes by names, which may be missing or there twice."""
-    from mpopt import _mixed_graph
-
-    kept, missing, taken = set(), set(keep), set()
-
-    def visit(graph):
-        for index, node in enumerate(graph.node):
-            name = node.name or f"{node.op_type}_{index}"
-            missing.discard(name)
-            node.name, count = name, 0
-            while node.name in taken:
-                count += 1
-                node.name = f"{name}.{count}"
-            taken.add(node.name)
-            if name in keep:
-                kept.add(node.name)
-            for body in _mixed_graph.bodies(node):
-                visit(body)
-
-    visit(model.graph)
-    if missing:
-        raise Error(f"keep: the model has no node '{min(missing)}'")
-    return kept
-
-
-def _convert(original, names: set[str], module: ModuleType, converter: str,
-             keep_io_types) -> onnx.ModelProto:
-    from mpopt import _mixed_graph
-
-    is_valid = _complaint(original) is None
-    typed = _infer(original)
-    try:
-        converted = module.convert_float_to_float16(
-            copy.deepcopy(typed), keep_io_types=False, disable_shape_infer=True,
-            node_block_list=sorted(names), **_LIMITS)
-    except Exception as error:  # noqa: BLE001: whatever it says of the model
-        lines = str(error).strip().splitlines()
-        raise Error(f"{converter}: {lines[0] if lines else type(error).__name__}") from error
-    fit = frozenset(module.DEFAULT_OP_BLOCK_LIST)
-    rewiring = _mixed_graph.Rewiring(
-        typed, in_float=lambda node: node.op_type in fit or node.name in names,
-        types=_mixed_graph.Types(typed, getattr(module, "ALWAYS_FLOAT_INPUTS", {})),
-        to_half=lambda tensor: module.convert_tensor_float_to_float16(tensor, **_LIMITS))
-    rewiring.graph(typed.graph, converted.graph, _mixed_graph.known_floats(typed.graph),
-                   interface=_interface(typed.graph, names, keep_io_types))
-    if is_valid and (complaint := _complaint(converted)):
-        raise Error(f"{converter}: its model is not valid ({complaint})")
-    return converted
-
-
-def _interface(graph, names: set[str], keep_io_types):
-    from mpopt import _mixed_graph
-
-    inputs = {value.name for value in graph.input}
-    outputs = {value.name for value in graph.output}
+def _interface(keep_io_types: Names) -> list[str]:
+    if keep_io_types is None:
+        return []
     if isinstance(keep_io_types, bool):
-        return _mixed_graph.Interface(inputs if keep_io_types else (),
-                                      outputs if keep_io_types else ())
-    if keep_io_types is not None:
-        with argument("keep_io_types"):
-            if isinstance(keep_io_types, str):
-                raise TypeError("a list of names, not one")
-            wanted = set(keep_io_types)
-        if unknown := wanted - inputs - outputs:
-            raise Error(f"keep_io_types: the model has no input or output '{min(unknown)}'")
-        return _mixed_graph.Interface(wanted, wanted)
-    read, computed = set(), set()
-
-    def visit(nodes, inside: bool):
-        for node in nodes:
-            kept = inside or node.name in names
-            if kept:
-                read.update(node.input)
-                computed.update(node.output)
-            for body in _mixed_graph.bodies(node):
-                visit(body.node, kept)
-
-    visit(graph.node, False)
-    return _mixed_graph.Interface(inputs & read, outputs & computed)
-
-
-def _infer(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with inferred types of tensors. A model that is too large for protobuf's
-    own copy does without: ONNX's schemas then say what is FP32."""
-    import onnx
-
-    if model.ByteSize() >= _LARGEST_PROTO:
-        return model
-    try:
-        return onnx.shape_inference.infer_shapes(model)
-    except Exception:  # noqa: BLE001: a wrong model is the runtime's business
-        return model
-
-
-def _complaint(model: onnx.ModelProto) -> str | None:
-    """The error of ONNX's own checks, types included; None for a valid model, and for one
-    that is too large for them."""
-    import onnx
-
-    if model.ByteSize() >= _LARGEST_PROTO:
-        return None
-    try:
-        onnx.checker.check_model(model, full_check=True)
-    except Exception as error:  # noqa: BLE001: two kinds, of two modules
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return lines[-1] if lines else type(error).__name__
-    return None
+        return ["--keep-io-types"] if keep_io_types else ["--keep-io-types=!.*"]
+    with argument("keep_io_types"):
+        if isinstance(keep_io_types, str):
+            raise TypeError("a list of names, not one")
+        names = list(keep_io_types)
+    return [f"--keep-io-types={','.join(['!.*', *names])}"]

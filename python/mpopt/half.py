@@ -1,4 +1,4 @@
-"""FP32 models of ONNX as FP16 files, by ONNX Runtime's converter.
+"""FP32 models of ONNX as FP16 files.
 
     python -m mpopt.half [--saved | --rounded] MODEL OUT
 
@@ -19,7 +19,7 @@ import numpy
 import onnx
 import onnxruntime
 
-from mpopt import _console, _input_files, _output_files
+from mpopt import _console, _input_files, _output_files, converting
 from mpopt._command import Error, Normal
 from mpopt.confirming import confirm
 from mpopt.instrumenting import instrument
@@ -32,12 +32,9 @@ LARGEST = float(numpy.finfo(numpy.float16).max)
 
 
 def convert(model: Path, out: Path) -> None:
-    """Writes the model in FP16, inputs and outputs included. Ops that the converter holds
-    unfit for FP16 (Max, Min, Range, TopK and others) stay in FP32 between casts; constants
-    are clamped to what FP16 holds, so that none becomes Inf or 0."""
-    from onnxruntime.transformers import float16
-
-    onnx.save(float16.convert_float_to_float16(onnx.load(model), keep_io_types=False), out)
+    """Writes the model in FP16, inputs and outputs included, but for ops that have no form
+    in it; constants past 65504 are that, so that none becomes Inf."""
+    converting.convert(model, out, to="fp16", keep_io_types=False, write_anyway=True)
 
 
 def save_as_run(model: Path, out: Path) -> None:

@@ -31,7 +31,7 @@ READERS = {
     "feeds": make_feeds,
     "model with probes": sessions.find_ledger_hash,
     "keep list": lambda path: converting._read_keep(str(path)),
-    "model to convert": converting._load,
+    "model to convert": converting.convert,
     "instrumented model": lambda path: instrumenting.Instrumented.read(str(path).removesuffix(".probes.json")),
     "hash of a ledger": recorder.ledger_hash,
     "ledger of a monitor": record.Ledger.read,
