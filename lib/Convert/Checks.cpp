@@ -7,6 +7,7 @@
 
 #include "lib/Import/Onnx/TopologicalOrder.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -81,8 +82,7 @@ static void nameContrib(onnx::ModelProto &model) {
   import.set_version(1);
 }
 
-/// The nodes in an order: runtimes do not insist on one.
-static void sortAll(onnx::GraphProto &graph) {
+void convert::sortNodes(onnx::GraphProto &graph) {
   google::protobuf::RepeatedPtrField<onnx::NodeProto> sorted;
   for (unsigned index : onnx_import::sortNodes(graph.node()).order)
     sorted.Add()->Swap(graph.mutable_node(int(index)));
@@ -90,7 +90,7 @@ static void sortAll(onnx::GraphProto &graph) {
   for (onnx::NodeProto &node : *graph.mutable_node())
     for (onnx::AttributeProto &attribute : *node.mutable_attribute())
       if (attribute.has_g())
-        sortAll(*attribute.mutable_g());
+        sortNodes(*attribute.mutable_g());
 }
 
 static std::string checkStructure(const onnx::ModelProto &model) {
@@ -128,8 +128,9 @@ static bool isAboutTypes(StringRef said) {
          said.contains("TypeInferenceError") || said.contains("data type");
 }
 
-Faults convert::findFaults(const onnx::ModelProto &model,
-                           TensorSource &source) {
+/// A copy for the library's checks, without large weights.
+static onnx::ModelProto copyForChecks(const onnx::ModelProto &model,
+                                      TensorSource &source) {
   onnx::ModelProto copy = model;
   replaceWeights(copy);
   forEachTensor(copy, [&](onnx::TensorProto &tensor) {
@@ -146,7 +147,33 @@ Faults convert::findFaults(const onnx::ModelProto &model,
     TensorSource::setRaw(tensor, std::move(raw));
   });
   nameContrib(copy);
-  sortAll(*copy.mutable_graph());
+  // Runtimes do not insist on an order.
+  sortNodes(*copy.mutable_graph());
+  return copy;
+}
+
+void convert::mendShapes(onnx::ModelProto &model, TensorSource &source) {
+  model.mutable_graph()->clear_value_info();
+  onnx::ModelProto copy = copyForChecks(model, source);
+  for (onnx::ValueInfoProto &output : *copy.mutable_graph()->mutable_output())
+    if (output.type().has_tensor_type())
+      output.mutable_type()->mutable_tensor_type()->clear_shape();
+  try {
+    onnx::shape_inference::InferShapes(copy);
+  } catch (const std::exception &) {
+    return;
+  }
+  for (auto [mine, inferred] : llvm::zip(
+           *model.mutable_graph()->mutable_output(), copy.graph().output()))
+    if (mine.type().has_tensor_type() &&
+        inferred.type().tensor_type().has_shape())
+      *mine.mutable_type()->mutable_tensor_type()->mutable_shape() =
+          inferred.type().tensor_type().shape();
+}
+
+Faults convert::findFaults(const onnx::ModelProto &model,
+                           TensorSource &source) {
+  onnx::ModelProto copy = copyForChecks(model, source);
   Faults faults;
   faults.fatal = checkStructure(copy);
   if (!faults.fatal.empty())

@@ -19,6 +19,13 @@ struct Faults {
   std::string stale;
 };
 
+/// The nodes of the graph and of those in it in an order.
+void sortNodes(onnx::GraphProto &graph);
+
+/// Replaces stated shapes that inference contradicts: those of inner values go,
+/// those of outputs become the inferred ones.
+void mendShapes(onnx::ModelProto &model, TensorSource &source);
+
 /// What ONNX's own checks say. Of large weights they see the types alone.
 Faults findFaults(const onnx::ModelProto &model, TensorSource &source);
 

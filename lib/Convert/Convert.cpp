@@ -45,6 +45,7 @@ struct OnnxConverter::State {
   std::deque<TensorProto> outside;
   std::vector<Placed> placed;
   std::string dataName;
+  bool isUnsorted = false;
 };
 
 OnnxConverter::OnnxConverter(std::unique_ptr<State> state)
@@ -66,6 +67,7 @@ Expected<OnnxConverter> OnnxConverter::open(StringRef bytes, StringRef path) {
             ? std::string("is not valid")
             : state->diagnostics.errors.front().str());
   state->tensors = std::make_unique<TensorSource>(state->file);
+  state->isUnsorted = !orders.empty();
   return OnnxConverter(std::move(state));
 }
 
@@ -125,8 +127,11 @@ Expected<Conversion> OnnxConverter::convert(const ConvertRequest &request) {
   report.isChanged = becomesLow(model);
   if (report.isChanged)
     rewrite(model, report);
-  else
+  else {
     listKept(model, report);
+    if (state->isUnsorted)
+      sortNodes(*proto.mutable_graph());
+  }
   for (const InsertedCast &cast : report.casts) {
     if (!request.findShape)
       continue;
@@ -155,6 +160,10 @@ std::string OnnxConverter::findFault(std::string &stale) const {
   Faults faults = findFaults(state->file.model, *state->tensors);
   stale = std::move(faults.stale);
   return std::move(faults.fatal);
+}
+
+void OnnxConverter::mendShapes() {
+  convert::mendShapes(state->file.model, *state->tensors);
 }
 
 static void locate(TensorProto &tensor, StringRef file, uint64_t offset,

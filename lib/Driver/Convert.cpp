@@ -216,6 +216,8 @@ Error Run::convert() {
   converter->setNote(
       kStampKey, makeStamp(options, sha256(file->getBuffer()), judged.made));
   fault = converter->findFault(stale);
+  if (!stale.empty() && !staleBefore.empty())
+    converter->mendShapes();
   // What the source gets wrong itself the result may, too.
   if (fault.empty() && staleBefore.empty())
     fault = stale;

@@ -95,6 +95,9 @@ public:
   /// nothing. `stale` is set instead for what runtimes take.
   std::string findFault(std::string &stale) const;
 
+  /// Mends stated shapes that are stale.
+  void mendShapes();
+
   /// True if the weights are to be in a file of their own, `dataName` beside
   /// the model.
   bool placeWeights(llvm::StringRef dataName);

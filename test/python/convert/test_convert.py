@@ -325,6 +325,23 @@ def test_files_that_runtimes_take(tmp_path):
     load(made)
 
 
+def test_stale_shapes_are_mended(tmp_path):
+    """Of inner values they go, of outputs they are those that inference finds."""
+    source = parse("""g (float[4,8] x) => (float[5,8] y) {
+      [mm] h = MatMul (x, w)
+      [act] y = Relu (h)
+    }""", {"w": WEIGHTS["w"]})
+    source.graph.value_info.append(helper.make_tensor_value_info("h", TensorProto.FLOAT, [4, 9]))
+    made, _ = convert(tmp_path, source)
+    assert [d.dim_value for d in made.graph.output[0].type.tensor_type.shape.dim] == [4, 8]
+
+
+def test_a_copy_is_sorted(tmp_path):
+    source = parse("g (float16[4,8] x) => (float16[4,8] y) { [b] y = Relu (h)  [a] h = Abs (x) }")
+    made, report = convert(tmp_path, source)
+    assert report["copied"] and [n.name for n in made.graph.node] == ["a", "b"]
+
+
 def large(folder):
     """A source whose weights take a while to convert."""
     source = parse("g (float[4,2048] x) => (float[4,2048] y) { [a] h = MatMul (x, w1)  [b] y = MatMul (h, w2) }",
