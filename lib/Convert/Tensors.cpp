@@ -15,7 +15,6 @@
 using namespace mpopt;
 using namespace mpopt::convert;
 using llvm::ArrayRef;
-using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 using onnx::TensorProto;

@@ -19,8 +19,7 @@ static std::string describeReason(const OpCasts &casts,
     const Finding &finding = entries[reason].finding;
     const RuleInfo *rule = findRule(finding.rule);
     if (rule && !finding.tensor.empty())
-      return (rule->name.data() + llvm::Twine(" of '") + finding.tensor + "'")
-          .str();
+      return std::string(rule->name) + " of '" + finding.tensor + "'";
     if (rule)
       return std::string(rule->name);
   }
