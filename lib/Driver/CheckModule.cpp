@@ -302,7 +302,8 @@ void ModuleCheck::findKeepList() {
   Verdict verdict{std::move(entries), std::move(effects)};
   KeepList list = mpopt::findKeepList(
       module, verdict,
-      {ranges(), options.minCertainty, findSelected(kOutputError) || decides},
+      {ranges(), options.minCertainty, findSelected(kOutputError) || decides,
+       options.convert.keepsAllIo},
       judge);
   entries = std::move(verdict.entries);
   effects = std::move(verdict.effects);

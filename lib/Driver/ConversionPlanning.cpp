@@ -15,6 +15,8 @@ using namespace mpopt;
 
 static std::string describeReason(const OpCasts &casts,
                                   ArrayRef<FindingList::Entry> entries) {
+  if (!casts.why.empty())
+    return casts.why;
   for (size_t reason : casts.reasons) {
     const Finding &finding = entries[reason].finding;
     const RuleInfo *rule = findRule(finding.rule);
