@@ -1,8 +1,8 @@
 //===- Roofline.h - The time of a model on a device -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_LIB_DRIVER_ROOFLINE_H
-#define MPOPT_LIB_DRIVER_ROOFLINE_H
+#ifndef MPOPT_LIB_DRIVER_ADVISE_ROOFLINE_H
+#define MPOPT_LIB_DRIVER_ADVISE_ROOFLINE_H
 
 #include "mpopt/Support/DeviceFile.h"
 
@@ -39,4 +39,4 @@ Workload measureWorkload(mlir::ModuleOp module, const DeviceProfile &device,
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_DRIVER_ROOFLINE_H
+#endif // MPOPT_LIB_DRIVER_ADVISE_ROOFLINE_H

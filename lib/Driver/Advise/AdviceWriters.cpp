@@ -1,7 +1,7 @@
 //===- AdviceWriters.cpp - The forms of --advise
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "lib/Driver/Advice.h"
+#include "lib/Driver/Advise/Advice.h"
 
 #include "mpopt/Report/JsonSupport.h"
 #include "mpopt/Report/Keys.h"

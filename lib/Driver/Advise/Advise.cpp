@@ -1,7 +1,7 @@
 //===- Advise.cpp - mpopt --advise
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "lib/Driver/Advice.h"
+#include "lib/Driver/Advise/Advice.h"
 
 #include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Driver/Actions.h"

@@ -1,7 +1,7 @@
 //===- Roofline.cpp - The time of a model on a device
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "lib/Driver/Roofline.h"
+#include "lib/Driver/Advise/Roofline.h"
 
 #include "mpopt/Adjoint/Differentiate.h"
 #include "mpopt/Dialect/ConstantSupport.h"

@@ -1,10 +1,10 @@
 //===- Advice.h - A model in each precision on a device ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_LIB_DRIVER_ADVICE_H
-#define MPOPT_LIB_DRIVER_ADVICE_H
+#ifndef MPOPT_LIB_DRIVER_ADVISE_ADVICE_H
+#define MPOPT_LIB_DRIVER_ADVISE_ADVICE_H
 
-#include "lib/Driver/Roofline.h"
+#include "lib/Driver/Advise/Roofline.h"
 
 #include "mpopt/Report/Report.h"
 
@@ -72,4 +72,4 @@ void writeAdviceJson(llvm::raw_ostream &os, const Advice &advice,
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_DRIVER_ADVICE_H
+#endif // MPOPT_LIB_DRIVER_ADVISE_ADVICE_H
