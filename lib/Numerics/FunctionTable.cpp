@@ -65,3 +65,10 @@ llvm::SmallVector<double, 2> mpopt::getBreaks(const Unary &unary) {
     unary.function.row().breaks(unary, points);
   return points;
 }
+
+llvm::SmallVector<Bend, 4> mpopt::getBends(const Unary &unary) {
+  llvm::SmallVector<Bend, 4> pieces;
+  if (unary.function.row().bends)
+    unary.function.row().bends(unary, pieces);
+  return pieces;
+}

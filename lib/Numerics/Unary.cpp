@@ -120,19 +120,36 @@ UnaryKernel::UnaryKernel(const Unary &unary, const ComputeError &error)
     kernel.ulps += error.divisionUlps;
 }
 
+/// The error as it counts for operands in `x`.
+ComputeError UnaryKernel::appliedOn(const Interval &x) const {
+  ComputeError applied = error;
+  // Piecewise linear kernels have nothing to approximate.
+  if (exact.facts.margin == 0)
+    applied.absolute = 0;
+  if (exact.facts.timesApproximated)
+    applied.absolute =
+        error.absolute == 0 ? 0 : mulUp(error.absolute, x.maxAbs());
+  return applied;
+}
+
+double UnaryKernel::errorOn(const Interval &x, double most) const {
+  KernelError anySign = kernel;
+  anySign.keepsSign = false;
+  double wide =
+      appliedOn(x).widen(Interval::symmetric(most), anySign, x.maxAbs()).hi;
+  // Small results are off by units of the smallest number.
+  double small =
+      mulUp(kernel.ulps * error.scale, error.format->minSubnormal) * 2;
+  return wide == most && small == 0 ? 0 : addUp(subUp(wide, most), small);
+}
+
 /// The results for the operands in `part` and the domain.
 Interval UnaryKernel::computePart(const Interval &part) const {
   const FunctionFacts &facts = exact.facts;
   Interval inside = intersect(part, facts.domain);
   if (inside.isEmpty())
     return inside;
-  ComputeError applied = error;
-  // Piecewise linear kernels have nothing to approximate.
-  if (facts.margin == 0)
-    applied.absolute = 0;
-  if (facts.timesApproximated)
-    applied.absolute =
-        error.absolute == 0 ? 0 : mulUp(error.absolute, inside.maxAbs());
+  ComputeError applied = appliedOn(inside);
   Interval real = exact.ofDomain(inside);
   if (rounded)
     real = hull(real, rounded->ofDomain(inside));

@@ -65,6 +65,16 @@ struct FunctionFacts {
   bool approximated = false, timesApproximated = false;
 };
 
+/// How a function bends.
+enum class Curvature : std::uint8_t { Linear, Convex, Concave };
+
+/// A piece of the real line, up to the next one's `from`, on which a function
+/// bends one way, as far as it is in the domain.
+struct Bend {
+  double from;
+  Curvature curvature;
+};
+
 /// Names of the op's attributes that hold the numbers; empty where there are
 /// none.
 struct NumberNames {
@@ -91,11 +101,17 @@ struct FunctionRow {
   /// jump, the extremes of a period. Null: the values at the breaks.
   void (*interior)(const Unary &unary, const Interval &x,
                    llvm::SmallVectorImpl<double> &values) = nullptr;
+  /// The pieces on which the function bends one way, the first from -Inf on; it
+  /// is continuous where they meet. Null: not known.
+  void (*bends)(const Unary &unary,
+                llvm::SmallVectorImpl<Bend> &pieces) = nullptr;
 };
 
 /// The facts of the function's row, adapted to its numbers.
 FunctionFacts getFacts(const Unary &unary);
 llvm::SmallVector<double, 2> getBreaks(const Unary &unary);
+/// The pieces on which it bends one way; none if they are not known.
+llvm::SmallVector<Bend, 4> getBends(const Unary &unary);
 
 } // namespace mpopt
 

@@ -24,9 +24,9 @@ public:
   // The functions that formulas use, named as enumerators are; an op finds its
   // own by name.
   // NOLINTBEGIN(readability-identifier-naming)
-  static const UnaryFunction Abs, Elu, Exp, Gelu, HardSigmoid, LeakyRelu, Log,
-      Log1p, Relu, Round, Rsqrt, Sigmoid, Silu, Softplus, Softsign, Sqrt,
-      Square, Tanh, ThresholdedRelu;
+  static const UnaryFunction Abs, Elu, Exp, Gelu, HardSigmoid, HardTanh,
+      LeakyRelu, Log, Log1p, Relu, Round, Rsqrt, Sigmoid, Silu, Softplus,
+      Softsign, Sqrt, Square, Tanh, ThresholdedRelu;
   // NOLINTEND(readability-identifier-naming)
 
 private:

@@ -41,14 +41,32 @@ private:
   llvm::SmallVector<double, 2> breaks;
 };
 
+/// slope x + offset.
+struct Line {
+  double slope = 0, offset = 0;
+};
+
+/// Lines between which the results lie.
+struct Relaxation {
+  Line lower, upper;
+};
+
 /// The results of a kernel that makes an error, before the final rounding.
 class UnaryKernel {
 public:
   UnaryKernel(const Unary &unary, const ComputeError &error);
 
   FloatRange operator()(const FloatRange &x) const;
+  /// Lines between which the results for the operands in `x` lie, nearest to
+  /// the function at that share of the way from one end to the other; nothing
+  /// where there are none, as around a pole (Relaxation.cpp).
+  std::optional<Relaxation> relax(const Interval &x, double near = 0.5) const;
 
 private:
+  /// An upper bound of the kernel's error on `x`, which is in the domain, where
+  /// no exact value is larger than `most`.
+  double errorOn(const Interval &x, double most) const;
+  ComputeError appliedOn(const Interval &x) const;
   Interval computeFinite(const FloatRange &x) const;
   Interval computePart(const Interval &part) const;
   double getSmallest(const FloatRange &x) const;

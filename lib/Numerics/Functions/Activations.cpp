@@ -61,6 +61,16 @@ static void siluBreaks(const Unary &unary,
     points.push_back(-1.2784645427610738 / unary.alpha);
 }
 
+/// Convex between the zeros of the second derivative, x tanh(x / 2) = 2.
+static void siluBends(const Unary &unary, Bends &pieces) {
+  double at = 2.3993572805154675 / std::fabs(unary.alpha);
+  if (unary.alpha == 0) // a half of x
+    return pieces.push_back({-kInfinity, kStraight});
+  Curvature outside = unary.alpha < 0 ? kConvex : kConcave;
+  Curvature inside = unary.alpha < 0 ? kConcave : kConvex;
+  pieces.append({{-kInfinity, outside}, {-at, inside}, {at, outside}});
+}
+
 /// GELU with tanh is x sigmoid(u), u = scale (x + cubic x^3).
 static constexpr double kCubic = 0.044715;
 static double geluTanhInner(double x) {
@@ -94,7 +104,12 @@ static constexpr FunctionRow kRows[] = {
            facts.kernel = units(4, 4 * std::fabs(unary.alpha));
            facts.contracts = std::fabs(unary.alpha) <= 1;
          },
-     .breaks = kinkAtZero},
+     .breaks = kinkAtZero,
+     .bends =
+         [](const Unary &unary, Bends &pieces) {
+           pieces.append({{-kInfinity, unary.alpha < 0 ? kConcave : kConvex},
+                          {0, kStraight}});
+         }},
     {.name = "Celu",
      .value =
          [](const Unary &unary, double x) {
@@ -140,14 +155,16 @@ static constexpr FunctionRow kRows[] = {
                .margin = kLibm,
                .kernel = {.ulps = 4, .normals = 1},
                .monotone = Monotone::Increasing,
-               .approximated = true}},
+               .approximated = true},
+     .bends = bendsAtZero<kConvex, kConcave>},
     {.name = "LogSigmoid",
      .value = [](const Unary &, double x) { return -softplus(-x); },
      .derivative = [](const Unary &, double x) { return sigmoid(-x); },
      .facts = {.range = {-kInfinity, 0},
                .margin = kLibm,
                .kernel = units(4, 4),
-               .monotone = Monotone::Increasing}},
+               .monotone = Monotone::Increasing},
+     .bends = bends<kConcave>},
     {.name = "Softplus",
      .value =
          [](const Unary &unary, double x) {
@@ -201,7 +218,8 @@ static constexpr FunctionRow kRows[] = {
                .contracts = true,
                .nanAtPosInf = true,
                .nanAtNegInf = true,
-               .rangeUlps = 2}},
+               .rangeUlps = 2},
+     .bends = bendsAtZero<kConvex, kConcave>},
     {.name = "TanhShrink",
      .value = [](const Unary &, double x) { return tanhShrink(x); },
      .derivative =
@@ -211,7 +229,8 @@ static constexpr FunctionRow kRows[] = {
          },
      .facts = {.margin = kComposite,
                .kernel = signless(units(2, 0, 4, 1)),
-               .monotone = Monotone::Increasing}},
+               .monotone = Monotone::Increasing},
+     .bends = bendsAtZero<kConcave, kConvex>},
     {.name = "Mish",
      .value = [](const Unary &, double x) { return mish(x); },
      .derivative = [](const Unary &, double x) { return mishSlope(x); },
@@ -231,7 +250,8 @@ static constexpr FunctionRow kRows[] = {
                .timesApproximated = true},
      .numbers = {.alpha = "alpha"},
      .adapt = siluFacts,
-     .breaks = siluBreaks},
+     .breaks = siluBreaks,
+     .bends = siluBends},
     {.name = "QuickGelu",
      .value = silu,
      .derivative = siluSlope,
@@ -241,7 +261,8 @@ static constexpr FunctionRow kRows[] = {
                .timesApproximated = true},
      .numbers = {.alpha = "alpha"},
      .adapt = siluFacts,
-     .breaks = siluBreaks},
+     .breaks = siluBreaks,
+     .bends = siluBends},
     {.name = "Gelu",
      .value =
          [](const Unary &, double x) {
@@ -259,6 +280,13 @@ static constexpr FunctionRow kRows[] = {
      .breaks =
          [](const Unary &, llvm::SmallVectorImpl<double> &points) {
            points.push_back(-0.7517915246935645);
+         },
+     .bends =
+         [](const Unary &, Bends &pieces) {
+           // Its second derivative is the density times 2 - x^2.
+           pieces.append({{-kInfinity, kConcave},
+                          {-std::numbers::sqrt2, kConvex},
+                          {std::numbers::sqrt2, kConcave}});
          }},
     // Rational forms of tanh reach past -1, and 1 + tanh below 0 (ONNX
     // Runtime).

@@ -50,6 +50,21 @@ constexpr KernelError signless(KernelError error) {
   return error;
 }
 
+using Bends = llvm::SmallVectorImpl<Bend>;
+/// One way everywhere.
+template <Curvature curvature> void bends(const Unary &, Bends &pieces) {
+  pieces.push_back({-kInfinity, curvature});
+}
+/// One way below 0, another above.
+template <Curvature below, Curvature above>
+void bendsAtZero(const Unary &, Bends &pieces) {
+  pieces.append({{-kInfinity, below}, {0, above}});
+}
+// Ways to bend, as rows name them.
+inline constexpr auto kConvex = Curvature::Convex,
+                      kConcave = Curvature::Concave,
+                      kStraight = Curvature::Linear;
+
 /// Slopes of a step function.
 inline double flat(const Unary &, double x) { return std::isnan(x) ? x : 0; }
 

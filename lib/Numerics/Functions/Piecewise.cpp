@@ -41,10 +41,9 @@ static constexpr FunctionRow kRows[] = {
                .keepsIntegers = true,
                .contracts = true,
                .ofNaN = Interval::point(0)},
-     .exactImage =
-         [](const Unary &, const Interval &x) {
-           return max(x, Interval::point(0));
-         }},
+     .exactImage = [](const Unary &,
+                      const Interval &x) { return max(x, Interval::point(0)); },
+     .bends = bendsAtZero<kStraight, kStraight>},
     {.name = "Relu6",
      .value = [](const Unary &, double x) { return x < 0   ? 0
                                                    : x > 6 ? 6
@@ -57,7 +56,13 @@ static constexpr FunctionRow kRows[] = {
                .contracts = true,
                .ofNaN = {0, 6}},
      .exactImage = [](const Unary &,
-                      const Interval &x) { return clampTo(x, 0, 6); }},
+                      const Interval &x) { return clampTo(x, 0, 6); },
+     .bends =
+         [](const Unary &, Bends &pieces) {
+           pieces.push_back({-kInfinity, kStraight});
+           for (double at : {0.0, 6.0})
+             pieces.push_back({at, kStraight});
+         }},
     {.name = "LeakyRelu",
      .value = [](const Unary &unary,
                  double x) { return x < 0 ? unary.alpha * x : x; },
@@ -79,7 +84,8 @@ static constexpr FunctionRow kRows[] = {
      .breaks =
          [](const Unary &, llvm::SmallVectorImpl<double> &points) {
            points.push_back(0);
-         }},
+         },
+     .bends = bendsAtZero<kStraight, kStraight>},
     {.name = "ThresholdedRelu",
      .value =
          [](const Unary &unary, double x) {
@@ -169,6 +175,12 @@ static constexpr FunctionRow kRows[] = {
      .exactImage =
          [](const Unary &unary, const Interval &x) {
            return clampTo(x, unary.alpha, unary.beta);
+         },
+     .bends =
+         [](const Unary &unary, Bends &pieces) {
+           pieces.append({{-kInfinity, kStraight},
+                          {std::min(unary.alpha, unary.beta), kStraight},
+                          {std::max(unary.alpha, unary.beta), kStraight}});
          }},
     {.name = "Shrink",
      .value =
@@ -194,6 +206,7 @@ static constexpr FunctionRow kRows[] = {
 constinit const llvm::ArrayRef<FunctionRow> functions::kPiecewise(kRows);
 
 MPOPT_NAMED_FUNCTION(HardSigmoid)
+MPOPT_NAMED_FUNCTION(HardTanh)
 MPOPT_NAMED_FUNCTION(LeakyRelu)
 MPOPT_NAMED_FUNCTION(Relu)
 MPOPT_NAMED_FUNCTION(ThresholdedRelu)

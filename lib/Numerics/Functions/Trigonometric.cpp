@@ -91,7 +91,8 @@ static constexpr FunctionRow kRows[] = {
                .kernel = units(4),
                .monotone = Monotone::Increasing,
                .growsFromZero = true,
-               .contracts = true}},
+               .contracts = true},
+     .bends = bendsAtZero<kConvex, kConcave>},
 };
 
 constinit const llvm::ArrayRef<FunctionRow> functions::kTrigonometric(kRows);
