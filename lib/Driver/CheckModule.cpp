@@ -26,6 +26,7 @@
 #include "mpopt/Hazards/Proved.h"
 #include "mpopt/Hazards/SafeInput.h"
 #include "mpopt/Policy/Policy.h"
+#include "mpopt/Ranges/Analysis/Effort.h"
 #include "mpopt/Repair/Fix.h"
 #include "mpopt/Repair/Repair.h"
 #include "mpopt/Report/RuleTable.h"
@@ -55,6 +56,8 @@ static void setOptions(const Options &options, ModuleOp module) {
     module->setAttr(kThresholdsAttr, builder.getDictionaryAttr(thresholds));
   if (!options.target.empty())
     module->setAttr(kTargetAttr, builder.getStringAttr(options.target));
+  if (options.highEffort)
+    module->setAttr(kHighEffortAttr, builder.getUnitAttr());
 }
 
 static LogicalResult transform(const Options &options, ModuleOp module) {

@@ -173,14 +173,15 @@ def judging_options(folder: pathlib.Path, *, precision, policy: PathLike | None,
                     assume: tuple[float, float] | None, dims: Mapping[str, int] | None,
                     input_shapes: Mapping | None, method: str | None,
                     select: Sequence[str] | str | None, ignore: Sequence[str] | str | None,
-                    thresholds: Mapping[str, float] | None) -> list[str]:
+                    thresholds: Mapping[str, float] | None,
+                    effort: str | None = None) -> list[str]:
     """Options that `check` and `instrument` share. Arrays go through files in `folder`."""
     from mpopt import _precisions
 
     options = ["--fail-on", "never"]
     if precision is not DECIDED_BY_CONFIG:
         options += ["--precision", _precisions.find(precision)]
-    for name, value in (("policy", policy), ("method", method)):
+    for name, value in (("policy", policy), ("effort", effort), ("method", method)):
         if value is not None:
             options += [f"--{name}", text(name, value)]
     options += assuming_options(folder, target=target, inputs=inputs, assume=assume, dims=dims,

@@ -47,8 +47,8 @@ def check(model, example_inputs=None, *, precision="auto", inputs: Mapping | Non
           input_shapes: Mapping | None = None, method: str | None = None,
           policy: PathLike | None = None, target: PathLike | None = None,
           select: Sequence[str] | str | None = None, ignore: Sequence[str] | str | None = None,
-          thresholds: Mapping[str, float] | None = None, min_certainty: str = "likely",
-          safe_input: bool = False, keep_fp32: PathLike | None = None,
+          thresholds: Mapping[str, float] | None = None, effort: str | None = None,
+          min_certainty: str = "likely", safe_input: bool = False, keep_fp32: PathLike | None = None,
           settings: PathLike | None = None,
           baseline: PathLike | None = None, write_baseline: PathLike | None = None,
           dump_ranges: PathLike | None = None, fail_on: str | None = None) -> Report:
@@ -73,6 +73,7 @@ def check(model, example_inputs=None, *, precision="auto", inputs: Mapping | Non
     min_certainty  the least certainty that is listed: `certain`, `likely` or `possible`
     method         the method of a TorchScript module; default `forward`
     policy, target path of a precision policy, and name or path of a target profile
+    effort         `high`: bounds may take twenty times as long, boxes of inputs are split
     safe_input     True: the report has the largest safe scale of each input
     keep_fp32      a file to write with the ops to keep in FP32, which `to_float16` reads
     settings       an `mpopt.toml`, or `none` for none; default: that of the model's folder
@@ -86,7 +87,7 @@ def check(model, example_inputs=None, *, precision="auto", inputs: Mapping | Non
         options = _command.judging_options(
             file.arrays, precision=precision, policy=policy, target=target, inputs=inputs,
             assume=assume, dims=dims, input_shapes=input_shapes, method=method, select=select,
-            ignore=ignore, thresholds=thresholds)
+            ignore=ignore, thresholds=thresholds, effort=effort)
         options += report_options(min_certainty=min_certainty, safe_input=safe_input,
                                   settings=settings, baseline=baseline)
         report = judge(file, options, written_options(

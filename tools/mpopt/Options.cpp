@@ -157,6 +157,7 @@ Error Validator::checkJudging() {
       return fail("--target: " + llvm::toString(std::move(error)));
   if (has(OPT_device))
     options.device = text(OPT_device);
+  options.highEffort = text(OPT_effort) == "high";
   return Error::success();
 }
 

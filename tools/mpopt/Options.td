@@ -118,6 +118,10 @@ defm target : Valued<"target">, Group<judged>, InAssuming,
   MetaVarName<"NAME|FILE">,
   HelpText<"the accumulators: gpu-tensorcore (default), ort-cpu, strict16, or a "
            "profile of your own">;
+defm effort : Valued<"effort">, Group<judged>, InJudging,
+  MetaVarName<"E">, Values<"default,high">,
+  HelpText<"what bounds may cost: half of the check (default), or ten times "
+           "that, with boxes of inputs split">;
 
 defm device : Valued<"device">, Group<judged>, Visibility<[InAdvise]>,
   MetaVarName<"NAME|FILE">,

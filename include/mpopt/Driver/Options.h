@@ -73,6 +73,7 @@ struct Options {
   std::string policy;          ///< Empty: the default one.
   std::string target;          ///< Empty: the default one.
   std::string device = "h100"; ///< Of `--advise`.
+  bool highEffort = false;
   std::map<std::string, InputRange> inputs;
   std::optional<Interval> assumed; ///< `--assume`.
   ImportOptions import;

@@ -14,7 +14,9 @@
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
+#include "mpopt/Ranges/Analysis/Effort.h"
 #include "mpopt/Ranges/Analysis/InputRanges.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Spread/SpreadInterface.h"
@@ -163,6 +165,30 @@ void RangeAnalysis::Driver::visitFunction(FunctionOpInterface function) {
 static constexpr size_t kCellBudget = 1 << 23;
 static constexpr size_t kMostGroups = 8192, kFewestGroups = 64;
 
+/// What forms may cost, in half nanoseconds: half of the rest of a check, which
+/// takes some 10 ms and 50 us an op (`bench/run scaling`).
+static constexpr double kCost = 1e7, kCostAnOp = 5e4;
+/// How much more high effort may cost: ten times the rest of a check.
+static constexpr double kHighEffort = 20;
+
+void RangeAnalysis::Driver::allowRelaxation(double cost, size_t contractions) {
+  allowance = cost;
+  this->contractions = contractions;
+  relaxation.allow(cost);
+  relaxation.expect(contractions);
+}
+
+void RangeAnalysis::Driver::allowRelaxation(Operation *module) {
+  size_t ops = 0, contractions = 0;
+  module->walk([&](Operation *op) {
+    ++ops;
+    contractions += hasRole(op, Role::Contraction);
+  });
+  double most = kCost + kCostAnOp * double(ops);
+  isSplit = module->hasAttr(kHighEffortAttr);
+  allowRelaxation(isSplit ? kHighEffort * most : most, contractions);
+}
+
 RangeAnalysis::Driver::Driver(Operation *module) {
   size_t ops = 0;
   module->walk([&](Operation *) { ++ops; });
@@ -182,13 +208,17 @@ RangeAnalysis::Driver::Driver(Operation *module) {
     else
       llvm::consumeError(found.takeError());
   }
+  allowRelaxation(module);
   for (Region &region : module->getRegions())
     walk(region);
+  if (isSplit)
+    splitInputs();
 }
 
 /// Ops of the function's body that read the argument or what it reaches,
 /// themselves or in a body of theirs.
-static std::vector<Operation *> findReached(BlockArgument argument) {
+std::vector<Operation *>
+RangeAnalysis::Driver::findReached(BlockArgument argument) {
   Block *body = argument.getOwner();
   llvm::DenseSet<Operation *> seen;
   std::vector<Operation *> reached;
@@ -211,6 +241,9 @@ RangeAnalysis::Driver::Driver(Driver &base, BlockArgument argument,
                               AbstractValue value)
     : profile(base.profile), base(&base), limit(base.limit),
       sampleCount(base.sampleCount) {
+  allowRelaxation(base.allowance, base.contractions);
+  if (base.isSplit)
+    relaxation.tryOnce();
   setValue(argument, std::move(value));
   get(argument).spread = base.spread(argument);
   varied = findReached(argument);

@@ -10,6 +10,7 @@
 #ifndef MPOPT_LIB_RANGES_ANALYSIS_RANGEDRIVER_H
 #define MPOPT_LIB_RANGES_ANALYSIS_RANGEDRIVER_H
 
+#include "lib/Ranges/Linear/LinearBounds.h"
 #include "mpopt/Ranges/Analysis/ChangedModule.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Ranges/Spread/SpreadContext.h"
@@ -109,6 +110,13 @@ private:
   Entry &set(mlir::Value value, AbstractValue pre);
   void forget(mlir::Value value);
 
+  void allowRelaxation(mlir::Operation *module);
+  void allowRelaxation(double cost, size_t contractions);
+  void splitInput(mlir::BlockArgument argument, std::vector<double> influence,
+                  size_t boxes);
+  void splitInputs();
+  static std::vector<mlir::Operation *>
+  findReached(mlir::BlockArgument argument);
   void visit(mlir::Operation *op);
   void inferElements(mlir::Operation *op);
   bool losesTrack(mlir::Operation *op);
@@ -125,6 +133,7 @@ private:
   /// Holds a value to what its dtype, shape, elements and relations allow.
   void constrain(mlir::Value value, AbstractValue &pre);
   static AbstractValue round(mlir::Value value, const AbstractValue &pre);
+  static bool isStep(mlir::Value value);
   void keepRounded(Entry &entry, AbstractValue stored);
   /// A value that no walk computes.
   AbstractValue compute(mlir::Value value);
@@ -151,6 +160,12 @@ private:
   /// The module has the gradients of a loss.
   bool trains = false;
   SharedSums shared;
+  linear::LinearBounds relaxation{*this};
+  /// What `relaxation` was allowed at first, and the contractions that may ask.
+  double allowance = 0;
+  size_t contractions = 0;
+  /// Bounds are those of the parts of an input's box.
+  bool isSplit = false;
   /// The format to which the module narrows constants, or null.
   const FloatFormat *lowFormat = nullptr;
   /// The same as `unknown`: bodies of loops are walked several times.

@@ -96,7 +96,7 @@ static void useElements(AbstractValue &pre, Value value,
 /// True if the value is a step of a node that became several ops: a runtime's
 /// kernel may keep it in a wider format, or store it as the ops do. A cast
 /// counts if a precision inserted it at such a step.
-static bool isStep(Value value) {
+bool RangeAnalysis::Driver::isStep(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || getNodeType(op).empty() || !getValueName(value).empty())
     return false;
@@ -129,6 +129,9 @@ void RangeAnalysis::Driver::constrain(Value value, AbstractValue &pre) {
   if (auto integer = dyn_cast<IntegerType>(element))
     fitInteger(pre, integer, value);
   refineByRelations(value, pre, *this);
+  if (auto result = dyn_cast<OpResult>(value);
+      result && result.getOwner() == current)
+    relaxation.refine(result, pre);
   pre.fit(getFloatFormat(element), isStep(value));
 }
 
@@ -193,6 +196,7 @@ void RangeAnalysis::Driver::forget(Value value) {
   if (known == entries.end())
     return;
   known->second->rounded.reset();
+  relaxation.forget();
   unused.push_back(known->second);
   entries.erase(known);
 }

@@ -50,6 +50,8 @@ class Subject:
     dims: dict[str, int] = field(default_factory=dict)
     boxes: dict[str, tuple] = field(default_factory=dict)
     feeds: list[dict[str, numpy.ndarray]] = field(default_factory=list)
+    # Further options of mpopt.
+    options: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -66,7 +68,7 @@ class Comparison:
 
 def dump_ranges(subject, precision, folder):
     """Of every tensor. A box that differs by element goes through an .npz file."""
-    options = ["--precision", precision, "--target", "ort-cpu"]
+    options = ["--precision", precision, "--target", "ort-cpu", *subject.options]
     for name, (lo, hi) in subject.boxes.items():
         if numpy.ndim(lo) or numpy.ndim(hi):
             file = folder / f"box{len(options)}.npz"

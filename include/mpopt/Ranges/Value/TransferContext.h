@@ -30,6 +30,7 @@
 
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Value.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 namespace mpopt {
 
@@ -60,6 +61,11 @@ public:
   virtual ~TransferContext() = default;
 
   mlir::Operation *op() const { return current; }
+  /// What `function` gives while `op` is the current op.
+  template <typename Function> auto at(mlir::Operation *op, Function function) {
+    llvm::SaveAndRestore<mlir::Operation *> now(current, op);
+    return function();
+  }
 
   //===--------------------------------------------------------------------===//
   // Values

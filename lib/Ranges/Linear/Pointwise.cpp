@@ -1,0 +1,417 @@
+//===- Pointwise.cpp - Steps of elementwise ops
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sums are linear. A product is, but for the product of the radii: with the
+// middles a, b of the operands x, y, x y = b x + a y - a b + (x - a)(y - b).
+// A function of one number lies between two lines (UnaryKernel::relax).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Aligned.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/NormalizationOps.h"
+#include "mpopt/Numerics/Rounding.h"
+#include "mpopt/Numerics/UnaryKernel.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
+#include "mpopt/Ranges/Value/FunctionOf.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::linear;
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+std::optional<Aligned> Aligned::get(Value value, Value result,
+                                    TransferContext &ctx) {
+  MaybeShape own = getShape(value), shape = getShape(result);
+  if (!own || !shape || own->size() > shape->size())
+    return std::nullopt;
+  Aligned aligned{value, ctx.of(value)};
+  aligned.cells = CellMap(aligned.known, own->size());
+  if (aligned.known.rank() != own->size())
+    aligned.known = aligned.known.merged();
+  aligned.shift = shape->size() - own->size();
+  for (size_t axis = 0; axis < own->size(); ++axis) {
+    int64_t dim = (*own)[axis], to = (*shape)[axis + aligned.shift];
+    if (dim != 1 && dim != to)
+      return std::nullopt;
+    aligned.repeated.push_back(dim == 1);
+  }
+  aligned.fixed = aligned.findFixed();
+  return aligned;
+}
+
+Box Aligned::box(const Box &result) const {
+  Box box;
+  for (size_t axis = 0; axis < repeated.size(); ++axis) {
+    box.first.push_back(repeated[axis] ? 0 : result.first[axis + shift]);
+    box.size.push_back(repeated[axis] ? 1 : result.size[axis + shift]);
+  }
+  return box;
+}
+
+Index Aligned::index(ArrayRef<int64_t> result) const {
+  Index index(result.drop_front(shift));
+  for (size_t axis = 0; axis < repeated.size(); ++axis)
+    if (repeated[axis])
+      index[axis] = 0;
+  return index;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+namespace {
+class PointwiseStep : public Step {
+public:
+  explicit PointwiseStep(SmallVector<Aligned, 2> operands)
+      : operands(std::move(operands)) {}
+
+  void trace(const Box &box, Trace &trace) const override {
+    for (const Aligned &operand : operands)
+      operand.trace(box, trace);
+  }
+
+protected:
+  SmallVector<Aligned, 2> operands;
+};
+
+/// A sum or difference, or, with one operand, a copy.
+class SumStep : public PointwiseStep {
+public:
+  SumStep(SmallVector<Aligned, 2> operands, double sign, bool exact)
+      : PointwiseStep(std::move(operands)), sign(sign), exact(exact) {}
+
+  bool isExact() const override { return exact; }
+
+  void pull(const Part &part, Forms &forms) const override {
+    double factor = 1;
+    for (const Aligned &operand : operands) {
+      part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
+        const double *from = part.numbers.data() + size_t(at) * forms.rows;
+        operand.add(from, index, factor, forms);
+        forms.lose(from,
+                   kSlack * operand.cell(operand.index(index)).absMax());
+      });
+      factor = sign;
+    }
+  }
+
+private:
+  double sign;
+  bool exact;
+};
+
+class ProductStep : public PointwiseStep {
+public:
+  explicit ProductStep(SmallVector<Aligned, 2> operands)
+      : PointwiseStep(std::move(operands)) {}
+
+  void pull(const Part &part, Forms &forms) const override {
+    part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
+      const double *from = part.numbers.data() + size_t(at) * forms.rows;
+      Index own[2] = {operands[0].index(index), operands[1].index(index)};
+      Interval bounds[2];
+      for (unsigned i : {0u, 1u})
+        bounds[i] = cells::bound(operands[i].cell(own[i]));
+      double radius = mulUp(bounds[0].radius(), bounds[1].radius());
+      double most = mulUp(bounds[0].maxAbs(), bounds[1].maxAbs());
+      forms.lose(from, radius + 4 * kSlack * most);
+      for (unsigned i : {0u, 1u}) {
+        // A factor that is one number takes part as that number only.
+        if (!bounds[i].isPoint())
+          operands[i].add(from, index, bounds[1 - i].midpoint(), forms);
+      }
+      double middle = bounds[0].midpoint() * bounds[1].midpoint();
+      if (bounds[0].isPoint() != bounds[1].isPoint())
+        return;
+      if (!bounds[0].isPoint())
+        middle = -middle;
+      forms.addNumber(from, middle);
+    });
+  }
+};
+
+/// A function of one number.
+class FunctionStep : public PointwiseStep {
+public:
+  /// `middle` are the first of the lines for each of the operand's cells, which
+  /// lie in `bounds`.
+  FunctionStep(Aligned operand, UnaryKernel kernel, std::vector<Interval> bounds,
+               std::vector<Relaxation> middle, bool exact)
+      : PointwiseStep({std::move(operand)}), kernel(std::move(kernel)),
+        bounds(std::move(bounds)), exact(exact) {
+    lines.front() = std::move(middle);
+  }
+
+  bool isExact() const override { return exact; }
+  void trace(const Box &box, Trace &trace) const override {
+    trace.read(operands.front().value, box);
+  }
+
+  void pull(const Part &part, Forms &forms) const override {
+    const Aligned &operand = operands.front();
+    std::vector<Relaxation> &near = lines[forms.near];
+    for (size_t cell = near.size(); cell < bounds.size(); ++cell)
+      near.push_back(kernel.relax(bounds[cell], kNear[forms.near])
+                         .value_or(lines.front()[cell]));
+    Part &into = forms.of(operand.value);
+    part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
+      const double *from = part.numbers.data() + size_t(at) * forms.rows;
+      double *to =
+          into.numbers.data() + size_t(into.box.find(index)) * forms.rows;
+      size_t cell = operand.cells(index);
+      const Relaxation &line = near[cell];
+      double slope =
+          std::max(std::fabs(line.upper.slope), std::fabs(line.lower.slope));
+      double offset =
+          std::max(std::fabs(line.upper.offset), std::fabs(line.lower.offset));
+      double slack =
+          kSlack * (slope * operand.known.cell(cell).absMax() + offset);
+      // The upper line for positive coefficients, the lower one for others.
+      for (size_t row = 0; row < forms.rows; ++row) {
+        double above = std::max(from[row], 0.0), below = from[row] - above;
+        to[row] += above * line.upper.slope + below * line.lower.slope;
+        forms.constant[row] +=
+            above * line.upper.offset + below * line.lower.offset;
+        forms.error[row] += (above - below) * slack;
+      }
+    });
+  }
+
+private:
+  UnaryKernel kernel;
+  std::vector<Interval> bounds;
+  /// For each cell of the operand; those that are not the first ones when they
+  /// are asked for.
+  mutable std::array<std::vector<Relaxation>, kNear.size()> lines;
+  bool exact;
+};
+
+/// x factor + offset, by channel, with an error.
+class AffineStep : public PointwiseStep {
+public:
+  struct Channel {
+    double factor, offset, error;
+  };
+  AffineStep(Aligned operand, std::vector<Channel> channels)
+      : PointwiseStep({std::move(operand)}), channels(std::move(channels)) {}
+
+  void trace(const Box &box, Trace &trace) const override {
+    trace.read(operands.front().value, box);
+    trace.note(box.first[1]);
+  }
+
+  void pull(const Part &part, Forms &forms) const override {
+    Part &into = forms.of(operands.front().value);
+    part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
+      const double *from = part.numbers.data() + size_t(at) * forms.rows;
+      const Channel &channel = channels[index[1]];
+      forms.add(from,
+                into.numbers.data() + size_t(into.box.find(index)) * forms.rows,
+                channel.factor);
+      forms.addNumber(from, channel.offset);
+      forms.lose(from, channel.error);
+    });
+  }
+
+private:
+  std::vector<Channel> channels;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+static std::optional<SmallVector<Aligned, 2>>
+alignAll(ValueRange values, Value result, TransferContext &ctx) {
+  SmallVector<Aligned, 2> operands;
+  for (Value value : values) {
+    std::optional<Aligned> aligned = Aligned::get(value, result, ctx);
+    if (!aligned || aligned->known.mayBeNonFinite())
+      return std::nullopt;
+    operands.push_back(std::move(*aligned));
+  }
+  return operands;
+}
+
+static std::unique_ptr<Step> makeSum(OpResult result, double sign, bool exact,
+                                     TransferContext &ctx) {
+  auto operands = alignAll(result.getOwner()->getOperands(), result, ctx);
+  if (!operands)
+    return nullptr;
+  return std::make_unique<SumStep>(std::move(*operands), sign, exact);
+}
+
+/// Which infinities of the operand the function takes as it takes numbers
+/// beyond the format's largest.
+static bool isFlat(const Unary &unary, const FloatFormat &format, double sign) {
+  SmallVector<Bend, 4> bends = getBends(unary);
+  if (bends.empty() || !llvm::all_of(bends, [&](const Bend &bend) {
+        return bend.curvature == Curvature::Linear &&
+               (std::isinf(bend.from) ||
+                std::fabs(bend.from) < format.maxFinite);
+      }))
+    return false;
+  double end = sign * format.maxFinite;
+  return evaluate(unary, end) == evaluate(unary, 2 * end);
+}
+
+static std::unique_ptr<Step> makeFunction(OpResult result, Value input,
+                                          const Unary &unary,
+                                          TransferContext &ctx) {
+  std::optional<Aligned> operand = Aligned::get(input, result, ctx);
+  const FloatFormat *format = getFloatFormat(getElementType(input));
+  if (!operand || !format || getElementType(input) != getElementType(result) ||
+      getShape(input) != getShape(result) || operand->known.nan ||
+      (operand->known.mayBeInf() && ctx.preRounding(input).mayBeNonFinite()) ||
+      (operand->known.negInf && !isFlat(unary, *format, -1)) ||
+      (operand->known.posInf && !isFlat(unary, *format, 1)))
+    return nullptr;
+  UnaryKernel kernel(unary, functionError(ctx, input));
+  std::vector<Interval> bounds;
+  std::vector<Relaxation> lines;
+  for (const Cell &cell : operand->known.cells()) {
+    bounds.push_back(boundOf(operand->known, cell, *format));
+    std::optional<Relaxation> relaxed = kernel.relax(bounds.back(), kNear[0]);
+    if (!relaxed)
+      return nullptr;
+    lines.push_back(*relaxed);
+  }
+  FunctionFacts facts = getFacts(unary);
+  bool exact = facts.growsFromZero && facts.keepsIntegers && facts.contracts &&
+               !getBends(unary).empty();
+  return std::make_unique<FunctionStep>(std::move(*operand), std::move(kernel),
+                                        std::move(bounds), std::move(lines),
+                                        exact);
+}
+
+/// A limit at numbers that are the same for all elements.
+static std::unique_ptr<Step> makeLimit(OpResult result, Value input, Value low,
+                                       Value high, TransferContext &ctx) {
+  Unary unary{UnaryFunction::HardTanh, -kInfinity, kInfinity};
+  for (auto [limit, number] : {std::pair(low, &unary.alpha),
+                               std::pair(high, &unary.beta)}) {
+    if (!limit)
+      continue;
+    std::optional<double> known = ctx.of(limit).constant();
+    if (!known || ctx.of(limit).mayBeNonFinite())
+      return nullptr;
+    *number = *known;
+  }
+  if (!(unary.alpha <= unary.beta))
+    return nullptr;
+  return makeFunction(result, input, unary, ctx);
+}
+
+static std::unique_ptr<Step> makeExtreme(OpResult result,
+                                         TransferContext &ctx) {
+  Operation *op = result.getOwner();
+  if (op->getNumOperands() != 2)
+    return nullptr;
+  unsigned number = ctx.of(op->getOperand(0)).constant() ? 0 : 1;
+  Value limit = op->getOperand(number), input = op->getOperand(1 - number);
+  return isa<mp::MaxOp>(op) ? makeLimit(result, input, limit, {}, ctx)
+                            : makeLimit(result, input, {}, limit, ctx);
+}
+
+/// Mean and variance are given.
+static std::unique_ptr<Step> makeBatchNorm(mp::BatchNormOp op,
+                                           TransferContext &ctx) {
+  MaybeShape shape = getShape(op.getInput());
+  if (op.getTraining() || !shape || shape->size() < 2 || (*shape)[1] < 0)
+    return nullptr;
+  auto operands = alignAll(op.getInput(), op.getResult(), ctx);
+  if (!operands)
+    return nullptr;
+  size_t count = size_t((*shape)[1]);
+  auto read = [&](Value value, double none) -> std::optional<std::vector<double>> {
+    std::vector<double> numbers(count, none);
+    if (!value)
+      return numbers;
+    const AbstractValue &known = ctx.of(value);
+    if (known.mayBeNonFinite() || known.rank() != 1 ||
+        (known.groups() != 1 && known.groups() != count))
+      return std::nullopt;
+    for (size_t i = 0; i < count; ++i) {
+      const Cell &cell = known.cell(known.groups() == 1 ? 0 : i);
+      if (cell.lo != cell.hi)
+        return std::nullopt;
+      numbers[i] = cell.lo;
+    }
+    return numbers;
+  };
+  auto mean = read(op.getMean(), 0), variance = read(op.getVariance(), 1),
+       scale = read(op.getScale(), 1), bias = read(op.getBias(), 0);
+  if (!mean || !variance || !scale || !bias)
+    return nullptr;
+  const FloatFormat &format = ctx.functionFormat(op.getInput());
+  double epsilon = format.round(op.getEpsilon().convertToDouble());
+  double unit = format.unitRoundoff();
+  AbstractValue channels = operands->front().known.keeping({1});
+  std::vector<AffineStep::Channel> affine;
+  for (size_t i = 0; i < count; ++i) {
+    Interval radicand = Interval::point((*variance)[i]) + epsilon;
+    if (!(radicand.lo > 0))
+      return nullptr;
+    // As the transfer function has it (BatchNorm.cpp).
+    Interval factor =
+        (Interval::point((*scale)[i]) / sqrt(radicand)).widened(8 * unit);
+    double middle = factor.midpoint();
+    double x = channels.cell(channels.groups() == 1 ? 0 : i).absMax();
+    double far = addUp(x, std::fabs((*mean)[i]));
+    double terms =
+        addUp(mulUp(factor.maxAbs(), far), std::fabs((*bias)[i]));
+    double error = addUp(mulUp(factor.radius(), far),
+                         mulUp(8 * unit + 4 * kSlack, terms));
+    affine.push_back({middle, (*bias)[i] - (*mean)[i] * middle,
+                      addUp(error, 8 * format.minSubnormal)});
+  }
+  return std::make_unique<AffineStep>(std::move(operands->front()),
+                                      std::move(affine));
+}
+
+static std::unique_ptr<Step> makeCast(mp::CastOp op, TransferContext &ctx) {
+  if (op.getSaturate() || op.getRoundMode() ||
+      !getFloatFormat(getElementType(op.getInput())))
+    return nullptr;
+  return makeSum(cast<OpResult>(op.getResult()), 1, /*exact=*/false, ctx);
+}
+
+std::unique_ptr<Step> linear::makePointwise(OpResult result,
+                                            TransferContext &ctx) {
+  Operation *op = result.getOwner();
+  if (op->getNumOperands() == 1)
+    if (std::optional<Unary> unary = getFunction(op))
+      return makeFunction(result, op->getOperand(0), *unary, ctx);
+  return TypeSwitch<Operation *, std::unique_ptr<Step>>(op)
+      .Case([&](mp::AddOp) { return makeSum(result, 1, false, ctx); })
+      .Case([&](mp::SubOp) { return makeSum(result, -1, false, ctx); })
+      .Case([&](mp::IdentityOp) { return makeSum(result, 1, true, ctx); })
+      .Case([&](mp::CastOp cast) { return makeCast(cast, ctx); })
+      .Case([&](mp::MulOp mul) -> std::unique_ptr<Step> {
+        if (ctx.isSameValue(mul.getLhs(), mul.getRhs()))
+          return makeFunction(result, mul.getLhs(),
+                              Unary{UnaryFunction::Square}, ctx);
+        auto operands = alignAll(op->getOperands(), result, ctx);
+        return operands ? std::make_unique<ProductStep>(std::move(*operands))
+                        : nullptr;
+      })
+      .Case([&](mp::ClipOp clip) {
+        return makeLimit(result, clip.getInput(), clip.getMin(), clip.getMax(),
+                         ctx);
+      })
+      .Case<mp::MaxOp, mp::MinOp>(
+          [&](auto) { return makeExtreme(result, ctx); })
+      .Case([&](mp::BatchNormOp norm) { return makeBatchNorm(norm, ctx); })
+      .Default(nullptr);
+}

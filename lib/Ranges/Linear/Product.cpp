@@ -1,0 +1,368 @@
+//===- Product.cpp - Steps of products with constant weights
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sums of products are linear; the error is that of their accumulator
+// (Accumulation.h), for the largest operands. Coefficients of operands are made
+// from those of results by the weights themselves, without a matrix for the
+// whole op.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Aligned.h"
+#include "Kernel.h"
+
+#include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/WindowSupport.h"
+#include "mpopt/Numerics/Accumulation.h"
+#include "mpopt/Numerics/Rounding.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::linear;
+
+/// Weights of more elements are not copied.
+static constexpr int64_t kMostWeights = 1 << 20;
+
+double linear::contractionError(const FloatFormat &format, double terms,
+                                double sum) {
+  double error = DotError(Accumulator{&format}, terms).of(sum);
+  return addUp(error, mulUp(2 * kSlack, sum));
+}
+
+/// The elements of a constant; nothing if they are many or not all finite.
+static std::optional<std::vector<double>>
+readWeights(const std::optional<WeightView> &view) {
+  if (!view || view->size() > kMostWeights)
+    return std::nullopt;
+  std::vector<double> numbers(size_t(view->size()));
+  view->read(0, numbers);
+  for (double number : numbers)
+    if (!std::isfinite(number))
+      return std::nullopt;
+  return numbers;
+}
+
+/// The largest magnitude for each index of an axis, or one for all.
+static std::vector<double> magnitudesAlong(const AbstractValue &value,
+                                           int64_t axis, size_t count) {
+  std::vector<double> most(count, value.hull().absMax());
+  if (axis >= int64_t(value.rank()))
+    return most;
+  AbstractValue kept = value.keeping({axis});
+  if (kept.groups() == count)
+    for (size_t i = 0; i < count; ++i)
+      most[i] = kept.cell(i).absMax();
+  return most;
+}
+
+namespace {
+/// What products and convolutions share: the bias, and an error a channel.
+class WeightStep : public Step {
+public:
+  bool isContraction() const override { return true; }
+  size_t held() const override { return weights.size(); }
+
+protected:
+  bool setBias(Value value, Value result, double beta, TransferContext &ctx) {
+    if (!value)
+      return true;
+    bias = Aligned::get(value, result, ctx);
+    factor = beta;
+    return bias && !bias->known.mayBeNonFinite();
+  }
+  double biasMost() const {
+    return bias ? mulUp(std::fabs(factor), bias->known.hull().absMax()) : 0;
+  }
+
+  /// The biases of the results' channels, on `axis` of the result.
+  std::optional<Aligned> bias;
+  double factor = 1;
+  std::vector<double> weights, losses;
+};
+
+class MatrixStep : public WeightStep {
+public:
+  static std::unique_ptr<Step> make(OpResult result, Value input, Value matrix,
+                                    bool transposed, double alpha, Value bias,
+                                    double beta, TransferContext &ctx);
+
+  void trace(const Box &box, Trace &trace) const override {
+    trace.read(input, inputBox(box));
+    if (bias)
+      bias->trace(box, trace);
+    trace.note(box.first.back());
+  }
+  double cost(const Box &box) const override {
+    return costOf(box, double(terms));
+  }
+
+  void pull(const Part &part, Forms &forms) const override {
+    Part &into = forms.of(input);
+    size_t count = size_t(part.box.size.back());
+    part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
+      const double *from = part.numbers.data() + size_t(at) * forms.rows;
+      size_t column = size_t(index.back());
+      // A row of results at once.
+      if (index.back() == part.box.first.back()) {
+        Index row(index);
+        row.back() = 0;
+        WeightedSum{from, count, forms.rows,
+                    into.numbers.data() + size_t(into.box.find(row)) * forms.rows,
+                    terms, forms.rows,
+                    weights.data() + (transposed ? column * terms : column),
+                    transposed ? terms : 1, transposed ? 1 : columns,
+                    forms.rows}
+            .add();
+      }
+      if (bias)
+        bias->add(from, index, factor, forms);
+      forms.lose(from, losses[column]);
+    });
+  }
+
+private:
+  Box inputBox(const Box &box) const {
+    Box read = box;
+    read.first.back() = 0;
+    read.size.back() = int64_t(terms);
+    return read;
+  }
+
+  Value input;
+  bool transposed = false;
+  size_t terms = 0, columns = 0;
+};
+} // namespace
+
+std::unique_ptr<Step> MatrixStep::make(OpResult result, Value input,
+                                       Value matrix, bool transposed,
+                                       double alpha, Value bias, double beta,
+                                       TransferContext &ctx) {
+  MaybeShape in = getShape(input), out = getShape(result);
+  const FloatFormat *format = getFloatFormat(getElementType(input));
+  bool swapped = false;
+  std::optional<WeightView> view = ctx.matrixWeights(matrix, swapped);
+  if (!in || !out || in->empty() || in->size() != out->size() || !format ||
+      !view || view->shape.size() != 2 || ctx.of(input).mayBeNonFinite())
+    return nullptr;
+  auto step = std::make_unique<MatrixStep>();
+  step->input = input;
+  step->transposed = transposed != swapped;
+  step->terms = size_t(view->shape[step->transposed ? 1 : 0]);
+  step->columns = size_t(view->shape[step->transposed ? 0 : 1]);
+  if (int64_t(step->terms) != in->back() ||
+      int64_t(step->columns) != out->back() ||
+      !step->setBias(bias, result, beta, ctx))
+    return nullptr;
+  std::optional<std::vector<double>> numbers = readWeights(view);
+  if (!numbers)
+    return nullptr;
+  step->weights = std::move(*numbers);
+  std::vector<double> most = magnitudesAlong(
+      ctx.of(input), int64_t(in->size()) - 1, step->terms);
+  const FloatFormat &sums = ctx.productFormat(input);
+  for (double &weight : step->weights)
+    weight *= alpha;
+  for (size_t column = 0; column < step->columns; ++column) {
+    double sum = step->biasMost();
+    for (size_t k = 0; k < step->terms; ++k) {
+      double weight = step->weights[step->transposed ? column * step->terms + k
+                                                     : k * step->columns + column];
+      sum = addUp(sum, mulUp(std::fabs(weight), most[k]));
+    }
+    // alpha, beta and the bias round as well.
+    step->losses.push_back(
+        contractionError(sums, double(step->terms + 4), sum));
+  }
+  return step;
+}
+
+namespace {
+class ConvolutionStep : public WeightStep {
+public:
+  static std::unique_ptr<Step> make(mp::ConvOp op, TransferContext &ctx);
+
+  void trace(const Box &box, Trace &trace) const override {
+    trace.read(input, inputBox(box, &trace));
+    if (bias && !bias->fixed)
+      trace.read(bias->value, biasBox(box));
+    trace.note(box.first[1]);
+  }
+  double cost(const Box &box) const override {
+    return costOf(box, double(perGroup) * double(taps));
+  }
+  void pull(const Part &part, Forms &forms) const override;
+
+private:
+  struct Axis {
+    int64_t kernel, stride, dilation, pad, size;
+    int64_t first(int64_t position) const { return position * stride - pad; }
+  };
+  Box inputBox(const Box &box, Trace *trace) const;
+  Box biasBox(const Box &box) const {
+    return {{box.first[1]}, {box.size[1]}};
+  }
+
+  bool setBias(Value value, TransferContext &ctx) {
+    if (!value)
+      return true;
+    const AbstractValue &known = ctx.of(value);
+    bias = Aligned{value, known};
+    bias->cells = CellMap(known, 1);
+    bias->repeated.push_back(false);
+    bias->fixed = bias->findFixed();
+    return !known.mayBeNonFinite() && known.rank() == 1;
+  }
+
+  Value input;
+  SmallVector<Axis, 3> axes;
+  int64_t outputsPerGroup = 1, perGroup = 1, taps = 1;
+};
+} // namespace
+
+Box ConvolutionStep::inputBox(const Box &box, Trace *trace) const {
+  Box read = box;
+  int64_t from = box.first[1] / outputsPerGroup;
+  int64_t to = (box.first[1] + box.size[1] - 1) / outputsPerGroup;
+  read.first[1] = from * perGroup;
+  read.size[1] = (to - from + 1) * perGroup;
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    int64_t first = axis.first(box.first[2 + i]);
+    int64_t last = axis.first(box.first[2 + i] + box.size[2 + i] - 1) +
+                   (axis.kernel - 1) * axis.dilation;
+    // Of a window that lies in the padding, some element without coefficient.
+    int64_t inFirst = std::clamp<int64_t>(first, 0, axis.size - 1);
+    int64_t inLast = std::clamp<int64_t>(last, 0, axis.size - 1);
+    read.first[2 + i] = inFirst;
+    read.size[2 + i] = inLast - inFirst + 1;
+    if (trace) {
+      trace->note(inFirst - first);
+      trace->note(last - inLast);
+    }
+  }
+  return read;
+}
+
+void ConvolutionStep::pull(const Part &part, Forms &forms) const {
+  Part &into = forms.of(input);
+  auto channelStride = [&](const Box &box) {
+    size_t positions = 1;
+    for (int64_t size : ArrayRef(box.size).drop_front(2))
+      positions *= size_t(size);
+    return positions * forms.rows;
+  };
+  size_t fromStride = channelStride(part.box), toStride = channelStride(into.box);
+  Box window = {Index(axes.size(), 0), {}};
+  for (const Axis &axis : axes)
+    window.size.push_back(axis.kernel);
+  part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
+    const double *from = part.numbers.data() + size_t(at) * forms.rows;
+    int64_t output = index[1];
+    if (bias)
+      bias->add(from, output, 1, forms);
+    forms.lose(from, losses[size_t(output)]);
+    // All outputs of a group at once.
+    int64_t group = output / outputsPerGroup;
+    if (output != part.box.first[1] && output % outputsPerGroup != 0)
+      return;
+    int64_t end = std::min((group + 1) * outputsPerGroup,
+                           part.box.first[1] + part.box.size[1]);
+    Index own(index);
+    own[1] = group * perGroup;
+    window.forEach([&](ArrayRef<int64_t> tap, int64_t tapAt) {
+      for (auto [i, axis] : llvm::enumerate(axes)) {
+        own[2 + i] = axis.first(index[2 + i]) + tap[i] * axis.dilation;
+        if (own[2 + i] < 0 || own[2 + i] >= axis.size)
+          return;
+      }
+      WeightedSum{from, size_t(end - output), fromStride,
+                  into.numbers.data() + size_t(into.box.find(own)) * forms.rows,
+                  size_t(perGroup), toStride,
+                  weights.data() + output * perGroup * taps + tapAt,
+                  size_t(perGroup * taps), size_t(taps), forms.rows}
+          .add();
+    });
+  });
+}
+
+std::unique_ptr<Step> ConvolutionStep::make(mp::ConvOp op,
+                                            TransferContext &ctx) {
+  MaybeShape in = getShape(op.getInput()), out = getShape(op.getResult());
+  const FloatFormat *format = getFloatFormat(getElementType(op.getInput()));
+  std::optional<WeightView> view = ctx.weights(op.getFilter());
+  if (!in || !out || !format || !view || in->size() < 3 ||
+      view->shape.size() != in->size() || out->size() != in->size() ||
+      ctx.of(op.getInput()).mayBeNonFinite())
+    return nullptr;
+  auto step = std::make_unique<ConvolutionStep>();
+  step->input = op.getInput();
+  int64_t outputs = view->shape[0], groups = op.getGroup();
+  step->perGroup = view->shape[1];
+  if (groups <= 0 || outputs % groups || (*in)[1] != step->perGroup * groups ||
+      (*out)[1] != outputs)
+    return nullptr;
+  step->outputsPerGroup = outputs / groups;
+  Window window = Window::get(ArrayRef(view->shape).drop_front(2),
+                              op.getStrides(), op.getDilations(), op.getPads(),
+                              op.getAutoPad());
+  for (auto [i, dim] : llvm::enumerate(window.dims)) {
+    int64_t size = (*in)[2 + i];
+    if (size <= 0 || (*out)[2 + i] <= 0)
+      return nullptr;
+    auto pads = window.pads(i, size);
+    if (!pads)
+      return nullptr;
+    step->axes.push_back(
+        {dim.kernel, dim.stride, dim.dilation, pads->first, size});
+    step->taps *= dim.kernel;
+  }
+  if (!step->setBias(op.getBias(), ctx))
+    return nullptr;
+  std::optional<std::vector<double>> numbers = readWeights(view);
+  if (!numbers)
+    return nullptr;
+  step->weights = std::move(*numbers);
+  std::vector<double> most =
+      magnitudesAlong(ctx.of(op.getInput()), 1, size_t((*in)[1]));
+  const FloatFormat &sums = ctx.productFormat(op.getInput());
+  for (int64_t output = 0; output < outputs; ++output) {
+    double sum = step->biasMost();
+    int64_t first = output / step->outputsPerGroup * step->perGroup;
+    for (int64_t i = 0; i < step->perGroup * step->taps; ++i)
+      sum = addUp(
+          sum, mulUp(std::fabs(step->weights[size_t(
+                         output * step->perGroup * step->taps + i)]),
+                     most[size_t(first + i / step->taps)]));
+    step->losses.push_back(contractionError(
+        sums, double(step->perGroup * step->taps + 4), sum));
+  }
+  return step;
+}
+
+std::unique_ptr<Step> linear::makeProduct(OpResult result,
+                                          TransferContext &ctx) {
+  return TypeSwitch<Operation *, std::unique_ptr<Step>>(result.getOwner())
+      .Case([&](mp::MatMulOp op) -> std::unique_ptr<Step> {
+        if (op.getTransA())
+          return nullptr;
+        return MatrixStep::make(result, op.getLhs(), op.getRhs(),
+                                op.getTransB(), op.getAlpha().convertToDouble(),
+                                {}, 0, ctx);
+      })
+      .Case([&](mp::GemmOp op) -> std::unique_ptr<Step> {
+        if (op.getTransA())
+          return nullptr;
+        return MatrixStep::make(result, op.getLhs(), op.getRhs(),
+                                op.getTransB(), op.getAlpha().convertToDouble(),
+                                op.getBias(), op.getBeta().convertToDouble(),
+                                ctx);
+      })
+      .Case([&](mp::LinearOp op) {
+        return MatrixStep::make(result, op.getInput(), op.getWeight(), true, 1,
+                                op.getBias(), 1, ctx);
+      })
+      .Case([&](mp::ConvOp op) { return ConvolutionStep::make(op, ctx); })
+      .Default(nullptr);
+}

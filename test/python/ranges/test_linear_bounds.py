@@ -1,0 +1,146 @@
+"""Bounds by backward relaxation (lib/Ranges/Linear) hold every value of random networks:
+each kind of op that has a step, branches that meet again, padded borders, narrow storage."""
+
+import numpy
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from soundness_models import Subject, compare
+from tool import read_ranges
+
+FUNCTIONS = ["Relu", "LeakyRelu", "Sigmoid", "Tanh", "Elu", "Softplus", "HardSigmoid", "Softsign",
+             "Abs", "Gelu", "Clip", "Neg", "Exp"]
+
+
+class Network:
+    """A graph that grows at its end."""
+
+    def __init__(self, random, shape):
+        self.random, self.nodes, self.constants = random, [], []
+        self.input = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+        self.shapes = {"x": tuple(shape)}
+
+    def constant(self, array):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(numpy.asarray(array, numpy.float32), name))
+        return name
+
+    def weights(self, *shape, scale=1.0):
+        fan = max(1, int(numpy.prod(shape[1:])))
+        return self.constant(self.random.normal(0, scale / numpy.sqrt(fan), shape))
+
+    def add(self, kind, inputs, shape, **attributes):
+        name = f"t{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], name=name, **attributes))
+        self.shapes[name] = tuple(shape)
+        return name
+
+    def save(self, path, output):
+        result = helper.make_tensor_value_info(output, TensorProto.FLOAT, self.shapes[output])
+        graph = helper.make_graph(self.nodes, "network", [self.input], [result], self.constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+        onnx.checker.check_model(model)
+        onnx.save(model, path)
+
+    def function(self, x):
+        kind = str(self.random.choice(FUNCTIONS))
+        inputs = [x]
+        if kind == "Clip":
+            inputs += [self.constant(-0.7), self.constant(1.1)]
+        if kind == "Exp":
+            inputs = [self.add("Clip", [x, self.constant(-3), self.constant(2)], self.shapes[x])]
+        return self.add(kind, inputs, self.shapes[x])
+
+
+def make_dense(random, path):
+    network = Network(random, (2, 6))
+    x, width = "x", 6
+    for _ in range(int(random.integers(3, 6))):
+        new = int(random.integers(4, 12))
+        scale = float(random.choice([1, 3]))
+        if random.random() < 0.5:
+            y = network.add("Gemm", [x, network.weights(new, width, scale=scale),
+                                     network.weights(new)], (2, new), transB=1, alpha=0.7)
+        else:
+            y = network.add("MatMul", [x, network.weights(width, new, scale=scale)], (2, new))
+            y = network.add("Add", [y, network.weights(new)], (2, new))
+        y = network.function(y)
+        if random.random() < 0.5:
+            other = network.function(y)
+            y = network.add(str(random.choice(["Add", "Sub", "Mul"])), [y, other], (2, new))
+        if random.random() < 0.3:
+            y = network.add("Concat", [y, network.function(y)], (2, 2 * new), axis=1)
+            new *= 2
+        x, width = y, new
+    network.save(path, network.add("MatMul", [x, network.weights(width, 3)], (2, 3)))
+
+
+def make_convolutional(random, path):
+    channels, size = 3, 8
+    network = Network(random, (1, channels, size, size))
+    x = "x"
+    for _ in range(int(random.integers(2, 4))):
+        groups = int(random.choice([1, channels]))
+        new = groups * int(random.integers(1, 4))
+        kernel, stride = int(random.choice([1, 3])), int(random.choice([1, 1, 2]))
+        pad = kernel // 2
+        out = (size + 2 * pad - kernel) // stride + 1
+        y = network.add("Conv", [x, network.weights(new, channels // groups, kernel, kernel,
+                                                    scale=2), network.weights(new)],
+                        (1, new, out, out), group=groups, strides=[stride] * 2, pads=[pad] * 4)
+        if random.random() < 0.5:
+            parameters = [network.constant(random.uniform(low, 2, new))
+                          for low in (0.5, -1, -1, 0.3)]
+            y = network.add("BatchNormalization", [y, *parameters], network.shapes[y])
+        y = network.function(y)
+        z = network.add("Conv", [y, network.weights(new, new, 3, 3)], network.shapes[y],
+                        pads=[1] * 4)
+        y = network.function(network.add("Add", [y, z], network.shapes[y]))
+        if out >= 4 and random.random() < 0.6:
+            kind = str(random.choice(["MaxPool", "AveragePool"]))
+            pads = int(random.choice([0, 1]))
+            pooled = (out + 2 * pads - 2) // 2 + 1
+            y = network.add(kind, [y], (1, new, pooled, pooled), kernel_shape=[2, 2],
+                            strides=[2, 2], pads=[pads] * 4)
+            out = pooled
+        x, channels, size = y, new, out
+    if random.random() < 0.5:
+        x = network.add("GlobalAveragePool", [x], (1, channels, 1, 1))
+        size = 1
+    count = channels * size * size
+    x = network.add("Flatten", [x], (1, count))
+    network.save(path, network.add("Gemm", [x, network.weights(count, 4), network.weights(4)],
+                                   (1, 4)))
+
+
+MAKERS = {"dense": make_dense, "convolutional": make_convolutional}
+
+
+@pytest.mark.parametrize("effort", ["default", "high"])
+@pytest.mark.parametrize("precision", ["as-is", "fp16"])
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kind", MAKERS)
+def test_values_lie_in_bounds(kind, seed, precision, effort, tmp_path):
+    random = numpy.random.default_rng([seed, len(kind)])
+    path = tmp_path / "network.onnx"
+    MAKERS[kind](random, path)
+    shape = onnx.load(path).graph.input[0].type.tensor_type.shape.dim
+    shape = tuple(dim.dim_value for dim in shape)
+    centre = random.normal(0, 1, shape)
+    radius = random.uniform(0, random.choice([0.1, 1, 4]), shape)
+    box = (centre - radius, centre + radius) if seed % 2 else (-2.0, 2.0)
+    subject = Subject(path, boxes={"x": box}, options=["--effort", effort])
+    result = compare(subject, precision, tmp_path, 40)
+    assert not result.problems, "\n".join(result.problems.values())
+    assert result.tensors
+
+
+def test_differences_cancel(tmp_path):
+    """relu(x w + 8) - x w is 8 where no element of x w + 8 is negative."""
+    network = Network(numpy.random.default_rng(0), (1, 64))
+    product = network.add("MatMul", ["x", network.weights(64, 4, scale=0.2)], (1, 4))
+    moved = network.add("Add", [product, network.constant(numpy.full(4, 8))], (1, 4))
+    output = network.add("Sub", [network.add("Relu", [moved], (1, 4)), product], (1, 4))
+    network.save(tmp_path / "m.onnx", output)
+    bound = read_ranges(tmp_path / "m.onnx", "--input", "x=-1:1")["tensors"][output]
+    assert 7.999 < bound["lo"] <= 8 <= bound["hi"] < 8.001
