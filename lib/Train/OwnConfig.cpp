@@ -298,7 +298,8 @@ void mpopt::readOwnConfig(ConfigReader &reader, const Section &top) {
   if (std::optional<std::string> precision = top.word("precision")) {
     SmallVector<StringLiteral> known = {"fp32"};
     for (const Precision &row : Precision::all())
-      known.push_back(row.name);
+      if (!row.operands)
+        known.push_back(row.name);
     if (!llvm::is_contained(known, *precision))
       top.fail("precision",
                "'" + shown(*precision) + "' is none of " + list(known));
