@@ -108,6 +108,10 @@ LogicalResult mpopt::applyPrecision(ModuleOp module, const Precision &precision,
         categories, Float16Type::get(context), /*everywhere=*/false);
     return rewritePrecision(module, *regions);
   }
+  if (precision.operands) {
+    scaleOperands(module);
+    return success();
+  }
   auto lowType = cast<FloatType>(parseType(precision.activations, context));
   module->setAttr(kLowTypeAttr, TypeAttr::get(lowType));
   std::unique_ptr<PrecisionStrategy> strategy =

@@ -14,6 +14,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/ProductOperands.h"
 #include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Relations/Relations.h"
@@ -353,7 +354,9 @@ std::optional<WeightView> RangeAnalysis::Driver::findWeights(Value value,
       if (!to || cast.getSaturate() || cast.getRoundMode() ||
           !getFloatFormat(getElementType(cast.getInput())))
         return std::nullopt;
-      view.roundings.insert(view.roundings.begin(), to);
+      // What scales do to weights is asked of the weights (ScaledWeights.h).
+      if (!cast->hasAttr(kScaledAttr))
+        view.roundings.insert(view.roundings.begin(), to);
       // Only casts of constants have some: the first one that is applied.
       if (ConstantLimits limits = limitsOf(cast))
         view.limits = limits;

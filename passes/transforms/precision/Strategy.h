@@ -66,6 +66,9 @@ std::unique_ptr<PrecisionStrategy>
 makeGraphColoring(mlir::ModuleOp module, const Categories &categories,
                   mlir::FloatType lowType);
 
+/// Has products read their operands as codes with scales.
+void scaleOperands(mlir::ModuleOp module);
+
 /// Applies a strategy to all ops and re-infers every type.
 llvm::LogicalResult rewritePrecision(mlir::ModuleOp module,
                                      PrecisionStrategy &strategy);

@@ -10,6 +10,7 @@
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Weights/ScaledWeights.h"
 
 #include <cmath>
 
@@ -109,6 +110,8 @@ static void transferCast(mp::CastOp op, TransferContext &ctx) {
   if (!format || !(getFloatFormat(getElementType(op.getInput())) ||
                    isa<IntegerType>(getElementType(op.getInput()))))
     return ctx.unknown();
+  if (auto operand = getScaledOperand(op.getResult()))
+    return ctx.result(0, storedRange(*operand, input, ctx));
   if (op.getSaturate() || op.getRoundMode())
     return ctx.result(0, roundedAsSaid(input, op, *format));
   ctx.result(0, AbstractValue::sameAs(input));
