@@ -7,9 +7,13 @@
 
 #include "mpopt/Hazards/FlushedShare.h"
 
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Masking.h"
 #include "mpopt/Numerics/Normal.h"
+#include "mpopt/Propagate/Masks.h"
 #include "mpopt/Ranges/Value/Expression.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -74,7 +78,8 @@ struct Tally {
 /// The share of a function of one number, which may have next to nothing for
 /// half of its arguments and large values for the others; nothing for other
 /// values.
-static std::optional<double> shareOfFunction(Value value, double flushAt,
+static std::optional<double> shareOfFunction(Value value,
+                                             ArrayRef<double> edges,
                                              const RangeAnalysis &ranges) {
   std::optional<Expression> expression = Expression::ofValue(value);
   if (!expression)
@@ -90,22 +95,29 @@ static std::optional<double> shareOfFunction(Value value, double flushAt,
       at[i] = normalQuantile((double(i) + 0.5) / double(kPoints));
     return at;
   }();
-  Cell hull = x.hull();
   std::array<double, kPoints> at, values;
-  llvm::transform(quantiles, at.begin(), [&](double z) {
-    return std::clamp(hull.mean + z * std::sqrt(hull.variance), hull.likelyLo,
-                      hull.likelyHi);
-  });
-  expression->evaluate(at, values);
   Tally tally;
   double least = std::exp(kLogZero);
-  for (double value : values) {
-    double magnitude = std::fabs(value);
-    if (magnitude > flushAt)
-      tally.kept += 1;
-    else if (magnitude > least)
-      tally.flushed += 1;
+  auto add = [&](const Cell &cell, double flushAt) {
+    llvm::transform(quantiles, at.begin(), [&](double z) {
+      return std::clamp(cell.mean + z * std::sqrt(cell.variance), cell.likelyLo,
+                        cell.likelyHi);
+    });
+    expression->evaluate(at, values);
+    for (double value : values) {
+      double magnitude = std::fabs(value);
+      if (magnitude > flushAt)
+        tally.kept += 1;
+      else if (magnitude > least)
+        tally.flushed += 1;
+    }
+  };
+  if (edges.size() == 1 || x.dims() != ranges.preRounding(value).dims()) {
+    add(x.hull(), edges.front());
+    return tally.share();
   }
+  for (auto [group, edge] : llvm::enumerate(edges))
+    add(x.cell(group), edge);
   return tally.share();
 }
 
@@ -126,12 +138,47 @@ bool FlushedShares::isInvalidated(
 // Shares
 //===----------------------------------------------------------------------===//
 
+std::optional<double> FlushedShares::judge(Value value,
+                                           ArrayRef<double> edges) const {
+  const AbstractValue &computed = ranges.preRounding(value);
+  Tally tally;
+  // Whatever the shape of the distribution, none is expected to be larger.
+  double highest = *llvm::max_element(edges),
+         lowest = *llvm::min_element(edges);
+  if (double most = ranges.magnitudes(value).likely.value_or(0); most <= lowest)
+    return most > 0 ? std::optional(1.0) : std::nullopt;
+  auto edgeOf = [&](size_t group, size_t count) {
+    return edges.size() == count ? edges[group] : highest;
+  };
+  if (const AbstractValue *known = logarithms.of(value)) {
+    for (size_t group = 0; group < known->groups(); ++group)
+      tally.addLogarithm(known->cell(group),
+                         std::log(edgeOf(group, known->groups())));
+    return tally.share();
+  }
+  if (std::optional<double> share = shareOfFunction(value, edges, ranges))
+    return share;
+  for (size_t group = 0; group < computed.groups(); ++group) {
+    Cell cell = computed.cell(group);
+    double flushAt = edgeOf(group, computed.groups()),
+           far = flushAt * kFarAbove;
+    if (cell.empty() || expectedMagnitude(cell) == 0)
+      continue;
+    if (cell.mean * cell.mean + cell.variance > far * far)
+      tally.kept += 1;
+    else if (expectedMagnitude(cell) <= flushAt)
+      tally.flushed += 1;
+    else
+      tally.addCell(cell, flushAt);
+  }
+  return tally.share();
+}
+
 std::optional<double> FlushedShares::judge(Value value) {
   const FloatFormat *format = getFloatFormat(getElementType(value));
   if (!format || !(format->flushAt > 0))
     return std::nullopt;
   const AbstractValue &computed = ranges.preRounding(value);
-  double flushAt = format->flushAt;
   // Sums of stored values are 0 or no smaller than the smallest of them: that
   // they are 0 is what is asked.
   auto isLost = [](const Cell &cell) {
@@ -147,31 +194,76 @@ std::optional<double> FlushedShares::judge(Value value) {
         known != shares.end() && known->second &&
         getElementType(op->getOperand(0)) == getElementType(value))
       return known->second;
-  Tally tally;
-  // Whatever the shape of the distribution, none is expected to be larger.
-  if (double most = ranges.magnitudes(value).likely.value_or(0);
-      most <= flushAt)
-    return most > 0 ? std::optional(1.0) : std::nullopt;
-  if (const AbstractValue *known = logarithms.of(value)) {
-    double edge = std::log(flushAt);
-    for (const Cell &cell : known->cells())
-      tally.addLogarithm(cell, edge);
-    return tally.share();
-  }
-  if (std::optional<double> share = shareOfFunction(value, flushAt, ranges))
-    return share;
-  double far = flushAt * kFarAbove;
-  for (const Cell &cell : computed.cells()) {
-    if (cell.empty() || expectedMagnitude(cell) == 0)
+  return judge(value, format->flushAt);
+}
+
+/// The scores that no mask hides, and the number of the others. A sum of scores
+/// and a mask that is made of several has no more to tell them by.
+static std::optional<MaskedScores> findMasked(Value scores,
+                                              const RangeAnalysis &ranges) {
+  if (auto known = findMaskedScores(scores, ranges))
+    return known;
+  Operation *op = scores.getDefiningOp();
+  if (!hasRole(op, Role::Addition) || op->getNumOperands() != 2)
+    return std::nullopt;
+  for (unsigned index : {0u, 1u}) {
+    const AbstractValue &mask = ranges.preRounding(op->getOperand(index)),
+                        &live = ranges.preRounding(op->getOperand(1 - index));
+    if (!mask.hasLikely() || !live.hasLikely() ||
+        mask.hull().likelyLo > maskedBelow() ||
+        live.hull().likelyLo <= maskedBelow())
       continue;
-    if (cell.mean * cell.mean + cell.variance > far * far)
-      tally.kept += 1;
-    else if (expectedMagnitude(cell) <= flushAt)
-      tally.flushed += 1;
-    else
-      tally.addCell(cell, flushAt);
+    MaskedScores masks;
+    masks.live = live.hull();
+    masks.masked = mask.hull().likelyLo;
+    return masks;
   }
+  return std::nullopt;
+}
+
+/// Of a softmax of scores of which a mask hides some: the probabilities of
+/// those are 0, or as far below the others as the mask is.
+static std::optional<double> shareOfMasked(Value value, ArrayRef<double> edges,
+                                           const RangeAnalysis &ranges) {
+  auto op = getMaker(value, Peel::CastsAndViews);
+  if (!isa_and_present<mp::SoftmaxOp>(op))
+    return std::nullopt;
+  Value scores = op->getOperand(0);
+  std::optional<MaskedScores> masks = findMasked(scores, ranges);
+  MaybeShape shape = getShape(scores);
+  if (!masks || !shape || shape->empty())
+    return std::nullopt;
+  const Cell &live = masks->live;
+  double masked =
+      std::clamp((live.mean - ranges.preRounding(scores).hull().mean) /
+                     (live.mean - masks->masked),
+                 0.0, 1.0);
+  double count =
+      std::max((1 - masked) * double(std::max<int64_t>(shape->back(), 1)), 1.0);
+  double sum = std::log(count) + live.mean + live.variance / 2;
+  double edge = std::log(*llvm::max_element(edges));
+  Tally tally;
+  auto add = [&](double mean, double share) {
+    Tally its;
+    Cell cell = {-kInfinity, kInfinity, std::min(mean - sum, 0.0),
+                 live.variance};
+    its.addLogarithm(cell, edge);
+    tally.flushed += share * its.flushed;
+    tally.kept += share * its.kept;
+  };
+  add(live.mean, 1 - masked);
+  add(masks->masked, masked);
   return tally.share();
+}
+
+double FlushedShares::below(Value value, ArrayRef<double> edges) {
+  const AbstractValue &computed = ranges.preRounding(value);
+  if (!computed.hasLikely() || edges.empty() ||
+      computed.minNonZero > *llvm::max_element(edges))
+    return 0;
+  if (std::optional<double> share = shareOfMasked(value, edges, ranges))
+    return *share;
+  return judge(value, edges).value_or(0);
 }
 
 std::optional<double> FlushedShares::of(Value value) {

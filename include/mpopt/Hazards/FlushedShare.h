@@ -29,9 +29,14 @@ public:
   /// where it is stored; nothing if none is expected or the estimate is
   /// unknown.
   std::optional<double> of(mlir::Value value);
+  /// The same of the values up to a magnitude, that of each group of the range
+  /// or one for all; 0 where none is expected or nothing is known.
+  double below(mlir::Value value, llvm::ArrayRef<double> edges);
 
 private:
   std::optional<double> judge(mlir::Value value);
+  std::optional<double> judge(mlir::Value value,
+                              llvm::ArrayRef<double> edges) const;
 
   const RangeAnalysis &ranges;
   LogMagnitude logarithms;
