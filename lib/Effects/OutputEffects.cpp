@@ -11,6 +11,7 @@
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Propagate/ChangedDecisions.h"
@@ -117,7 +118,8 @@ void OutputEffects::attribute(ArrayRef<OutputEffect> deciders) {
 OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
                              ArrayRef<FindingList::Entry> findings,
                              bool attributeDecisions) {
-  if (!storesNarrowly(module) && !isQuantized(module))
+  if (!storesNarrowly(module) && !isQuantized(module) &&
+      !getPrecision(module).operands)
     return;
   findOutputs(module);
   if (outputs.empty() && decisions.empty())

@@ -19,6 +19,8 @@
 
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/ProductOperands.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Propagate/Branches.h"
 #include "mpopt/Propagate/LoopStates.h"
@@ -204,9 +206,39 @@ static void judgeLost(OutputEffect &output, ArrayRef<Part *> parts) {
   (*output.byCause)[size_t(QuantizationCause::Activations)] = 1;
 }
 
+double mpopt::withLimit(double linear) {
+  return std::sqrt(-2 * std::expm1(-linear * linear / 2));
+}
+
+double mpopt::withoutLimit(double rms) {
+  // Beyond, the estimate tells nothing but that nothing is left.
+  constexpr double kAll = 1 - 1e-6;
+  return std::sqrt(-2 * std::log1p(-std::min(rms * rms / 2, kAll)));
+}
+
+/// The error of an output by each cause, from the squares of all its elements,
+/// those of all errors and those of the errors by each cause.
+static void splitByCause(OutputEffect &output, ByCause byCause, double squares,
+                         double errors, bool isScaled) {
+  // What is clipped is missing: without quantisation the output is larger by
+  // it, and errors are parts of that. Scales that are taken from the numbers
+  // clip next to nothing.
+  double lost = byCause[size_t(QuantizationCause::Saturation)];
+  if (!isScaled) {
+    double part = std::sqrt(squares / (squares + lost));
+    *output.rms *= part;
+    *output.error *= part;
+    for (auto &[value, square] : output.squares)
+      square *= part * part;
+  }
+  for (double &square : byCause)
+    square = *output.error * std::min(std::sqrt(square / errors), 1.0);
+  output.byCause = byCause;
+}
+
 /// Sums up the parts of an output.
 static void judge(OutputEffect &output, ArrayRef<Part *> parts,
-                  const RangeAnalysis &ranges) {
+                  const RangeAnalysis &ranges, bool isScaled) {
   if (parts.empty()) {
     output.unknown = {"the model has too many outputs to look at each"};
     return;
@@ -246,20 +278,15 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
       known = std::max(known, square * peak * peak);
     }
   }
+  if (isScaled && *output.rms > 0) {
+    double limited = withLimit(*output.rms) / *output.rms;
+    *output.rms *= limited;
+    *output.error *= limited;
+  }
   output.error = std::min(*output.error, output.limit);
   if (llvm::none_of(byCause, [](double square) { return square > 0; }))
     return;
-  // What is clipped is missing: without quantisation the output is larger by
-  // it, and errors are parts of that.
-  double lost = byCause[size_t(QuantizationCause::Saturation)];
-  double part = std::sqrt(squares / (squares + lost));
-  *output.rms *= part;
-  *output.error *= part;
-  for (auto &[value, square] : output.squares)
-    square *= part * part;
-  for (double &square : byCause)
-    square = *output.error * std::sqrt(square / errors);
-  output.byCause = byCause;
+  splitByCause(output, byCause, squares, errors, isScaled);
 }
 
 static bool hasSteps(Block &body) {
@@ -315,8 +342,11 @@ void OutputErrors::addAll() {
   });
 }
 
-std::optional<AbstractValue> OutputErrors::errorOf(const Source &source,
+std::optional<AbstractValue> OutputErrors::errorOf(Source &source,
                                                    Value gradient) {
+  if (source.isScaled)
+    source.quantized = quantization.errorOf(
+        source.value, gradients.analysis().of(gradient).dims());
   if (source.quantized)
     return source.quantized->error;
   return withSteps(
@@ -328,6 +358,11 @@ std::optional<AbstractValue> OutputErrors::errorOf(const Source &source,
 }
 
 void OutputErrors::add(Value value) {
+  if (getScaledOperand(value)) {
+    Source source = {value, value};
+    source.isScaled = true;
+    return add(source);
+  }
   if (auto quantized = quantization.errorOf(value)) {
     Source source = {value, quantized->place ? quantized->place : value};
     source.quantized = std::move(quantized);
@@ -355,7 +390,7 @@ void OutputErrors::addStored(Value value) {
   add(source);
 }
 
-void OutputErrors::add(const Source &source) {
+void OutputErrors::add(Source source) {
   std::optional<std::optional<AbstractValue>> error;
   for (auto [index, part] : llvm::enumerate(parts)) {
     Value gradient = gradients.gradient(index, source.place);
@@ -500,6 +535,8 @@ void OutputErrors::judge(MutableArrayRef<OutputEffect> outputs) {
     for (Part &part : parts)
       if (part.output == index)
         own.push_back(&part);
-    ::judge(output, own, ranges);
+    ::judge(output, own, ranges,
+            getPrecision(body.getParentOp()->getParentOfType<ModuleOp>())
+                    .operands != nullptr);
   }
 }

@@ -61,6 +61,9 @@ private:
     mlir::Value unknown;
     /// What its quantisation changes.
     std::optional<QuantizationError> quantized;
+    /// It is an operand of a product with scales, whose `quantized` depends on
+    /// the groups of the gradient.
+    bool isScaled = false;
   };
 
   const ErrorMoments &getMoments();
@@ -69,9 +72,8 @@ private:
   void add(mlir::Value value);
   /// By what storing the value rounds, loses and decides otherwise.
   void addStored(mlir::Value value);
-  void add(const Source &source);
-  std::optional<AbstractValue> errorOf(const Source &source,
-                                       mlir::Value gradient);
+  void add(Source source);
+  std::optional<AbstractValue> errorOf(Source &source, mlir::Value gradient);
   /// The square that the source adds to a part's sum, by its storage error;
   /// nothing where it is not known, of which the part keeps the reason.
   std::optional<double> squareIn(Part &part, size_t index, const Source &source,

@@ -15,6 +15,7 @@
 #include "mpopt/Propagate/CodeSums.h"
 #include "mpopt/Propagate/Masks.h"
 #include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Propagate/OperandErrors.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Value/QuantizationSupport.h"
 
@@ -438,8 +439,14 @@ errorOfSum(Operation *op, const RangeAnalysis &ranges) {
   return result;
 }
 
-std::optional<QuantizationError> QuantizationErrors::errorOf(Value value) {
+std::optional<QuantizationError>
+QuantizationErrors::errorOf(Value value, ArrayRef<int64_t> dims) {
   using Result = std::optional<QuantizationError>;
+  if (auto operand = getScaledOperand(value)) {
+    OperandError known = mpopt::errorOf(*operand, ranges, dims);
+    return QuantizationError{std::move(known.error), known.byClipping,
+                             operand->isWeight};
+  }
   if (!value.getDefiningOp() || !judges(value))
     return std::nullopt;
   if (value.getDefiningOp()->hasAttr(kLostRectifierAttr))

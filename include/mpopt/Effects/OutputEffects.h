@@ -92,6 +92,15 @@ struct OutputDecision : CausedError {
   mlir::Value unknown = {};
 };
 
+/// The root mean square error of an output that a first-order estimate of
+/// `linear` gives. However far errors move it, the output keeps its
+/// distribution: the difference of two draws of it is 2 (1 - r), r their
+/// correlation, which is 1 - e^2 / 2 at first, and falls by that share with
+/// each further error.
+double withLimit(double linear);
+/// The inverse.
+double withoutLimit(double rms);
+
 class OutputEffects {
 public:
   /// `findings` say where ops make Inf and NaN of finite numbers. Parts of

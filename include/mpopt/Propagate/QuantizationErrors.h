@@ -49,8 +49,10 @@ public:
   /// stand for codes of the file, or products with those; and what kernels of
   /// the target lose of sums of products of codes. Nothing for other
   /// values, where the numbers are those of codes already, and in a model that
-  /// is not judged by its quantisation.
-  std::optional<QuantizationError> errorOf(mlir::Value value);
+  /// is not judged by its quantisation. `dims`: the groups that are asked for;
+  /// only those of weights with scales can be told apart as one likes.
+  std::optional<QuantizationError> errorOf(mlir::Value value,
+                                           llvm::ArrayRef<int64_t> dims = {});
 
 private:
   const RangeAnalysis &ranges;

@@ -1,0 +1,423 @@
+//===- OperandErrors.cpp - The error of scaling operands
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "mpopt/Propagate/OperandErrors.h"
+
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Numerics/Normal.h"
+#include "mpopt/Numerics/StorageError.h"
+#include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Ranges/Value/TransferContext.h"
+#include "mpopt/Ranges/Weights/ScaledWeights.h"
+
+#include "llvm/ADT/MapVector.h"
+
+#include <cmath>
+#include <numbers>
+
+using namespace mlir;
+using namespace mpopt;
+
+//===----------------------------------------------------------------------===//
+// Normal numbers
+//===----------------------------------------------------------------------===//
+
+/// Of numbers x = m 2^e whose logarithm is even over more than a binade, as a
+/// scale is that a largest element decides: the unit 2 u 2^e is 2 u |x| / m and
+/// E m^-2 = 3 / (8 ln 2), so that the error's square (2 u 2^e)^2 / 12 is
+/// u^2 x^2 / (8 ln 2). (kRoundingSquare is of numbers within one binade.)
+static constexpr double kScaledSquare = 1 / (8 * std::numbers::ln2);
+
+double mpopt::roundingSquareOf(double mean, double variance,
+                               const StorageFormat &format) {
+  double square =
+      storageErrorOf(mean, variance, format, /*whole=*/false, false).square;
+  double all = mean * mean + variance;
+  if (!format.floats)
+    return std::min(square, all);
+  double u = format.floats->unitRoundoff();
+  return std::min(square + (kScaledSquare - kRoundingSquare) * u * u * all,
+                  all);
+}
+
+double mpopt::scalingSquareOf(double mean, double variance,
+                              const StorageFormat &format) {
+  double clipped =
+      storageErrorOf(mean, variance, format, /*whole=*/false, true).square -
+      storageErrorOf(mean, variance, format, /*whole=*/false, false).square;
+  return roundingSquareOf(mean, variance, format) + std::max(clipped, 0.0);
+}
+
+static double shareBeyond(double mean, double variance, double edge) {
+  if (!(variance > 0))
+    return std::fabs(mean) > edge;
+  double deviation = std::sqrt(variance);
+  return normalShareBelow((-edge - mean) / deviation) +
+         normalShareBelow((mean - edge) / deviation);
+}
+
+double mpopt::expectedLargest(ArrayRef<ScaleMember> members) {
+  double hi = 0;
+  // No number of a tensor is expected so far out.
+  constexpr double kFar = 10;
+  for (const ScaleMember &member : members)
+    hi = std::max(hi, std::fabs(member.mean) +
+                          kFar * std::sqrt(std::max(member.variance, 0.0)));
+  double lo = 0;
+  // A thousandth of the largest is more than is known of it.
+  constexpr unsigned kSteps = 24;
+  for (unsigned step = 0; step < kSteps; ++step) {
+    double middle = (lo + hi) / 2, beyond = 0;
+    for (const ScaleMember &member : members)
+      beyond +=
+          member.count * shareBeyond(member.mean, member.variance, middle);
+    (beyond > std::numbers::ln2 ? lo : hi) = middle;
+  }
+  return hi;
+}
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+/// The axes of a constant whose indices `dims` tells apart.
+static AbstractValue::Dims chooseGroups(const ScaledWeights &weights,
+                                        ArrayRef<int64_t> dims) {
+  ArrayRef<int64_t> shape = weights.shape();
+  AbstractValue::Dims groups(shape.size(), 1);
+  if (dims.size() != shape.size())
+    return groups;
+  SmallVector<int64_t> asked(dims);
+  if (weights.isSwapped())
+    std::swap(asked[asked.size() - 1], asked[asked.size() - 2]);
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    if (asked[axis] == shape[axis])
+      groups[axis] = shape[axis];
+  return groups;
+}
+
+/// Of elements at row-major indices of `shape`, the group among `dims`.
+static size_t groupOf(int64_t index, ArrayRef<int64_t> shape,
+                      ArrayRef<int64_t> dims) {
+  size_t group = 0, stride = 1;
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    int64_t at = index % shape[axis];
+    index /= shape[axis];
+    if (dims[axis] > 1) {
+      group += size_t(at) * stride;
+      stride *= size_t(dims[axis]);
+    }
+  }
+  return group;
+}
+
+static OperandError errorOfWeights(const ScaledWeights &weights,
+                                   ArrayRef<int64_t> asked,
+                                   ArrayRef<double> sizes) {
+  OperandError result;
+  ArrayRef<int64_t> shape = weights.shape();
+  AbstractValue::Dims dims = chooseGroups(weights, asked);
+  std::optional<size_t> axis = weights.layout().firstContracted();
+  // An index that the gradient does not tell apart counts as the operand does
+  // that it meets.
+  if (!axis || dims[*axis] != 1 || int64_t(sizes.size()) != shape[*axis])
+    sizes = {};
+  AbstractValue::Dims alongDims(shape.size(), 1);
+  if (axis)
+    alongDims[*axis] = shape[*axis];
+  std::vector<StorageError> errors(countGroups(dims));
+  result.along.resize(countGroups(alongDims));
+  double clipped = 0, flushed = 0, nonZero = 0;
+  for (auto [index, value] : llvm::enumerate(weights.values())) {
+    const StorageFormat &format = weights.formatOf(index);
+    double stored = format.round(value), error = stored - value;
+    size_t at = groupOf(int64_t(index), shape, alongDims);
+    errors[groupOf(int64_t(index), shape, dims)].add(
+        {error, error * error}, sizes.empty() ? 1 : sizes[at]);
+    NumberAndError &along = result.along[at];
+    along.square += value * value;
+    along.error += error * error;
+    nonZero += value != 0;
+    flushed += value != 0 && stored == 0;
+    constexpr double kRounded = 1 + 0x1p-20; // of a scale in FP32
+    clipped += std::fabs(value) > format.ends().maxAbs() * kRounded;
+  }
+  double size = double(weights.values().size());
+  std::vector<Cell> cells;
+  for (StorageError error : errors) {
+    double each = double(errors.size()) / std::max(size, 1.0);
+    error.mean *= each;
+    error.square *= each;
+    cells.push_back({0, 0, error.mean,
+                     std::max(0.0, error.square - error.mean * error.mean), 0,
+                     0});
+  }
+  for (NumberAndError &along : result.along) {
+    along.square *= double(result.along.size()) / std::max(size, 1.0);
+    along.error *= double(result.along.size()) / std::max(size, 1.0);
+  }
+  result.error = AbstractValue(dims, cells);
+  result.error.source = LikelySource::Weight;
+  if (weights.isSwapped()) {
+    SmallVector<int64_t> order(shape.size());
+    for (size_t axis = 0; axis < order.size(); ++axis)
+      order[axis] = int64_t(axis);
+    std::swap(order[order.size() - 1], order[order.size() - 2]);
+    result.error = result.error.transposed(order);
+  }
+  if (nonZero > 0) {
+    result.clipped = clipped / nonZero;
+    result.flushed = flushed / nonZero;
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Activations
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The scales of an operand of which moments are known.
+class ExpectedScales {
+public:
+  ExpectedScales(const ScaledOperand &operand, const AbstractValue &value,
+                 TransferContext &ctx);
+
+  /// The format in which the group's elements are stored, for a largest element
+  /// that is `larger` times as large as expected.
+  StorageFormat formatOf(size_t group, double larger = 1) const {
+    Interval span = spans[keys[group]];
+    return operand.scaling->of({span.lo * larger, span.hi * larger},
+                               most * larger);
+  }
+  Interval span(size_t group) const { return spans[keys[group]]; }
+
+private:
+  uint64_t keyOf(ArrayRef<int64_t> at, ArrayRef<int64_t> dims) const;
+  double countOf(ArrayRef<int64_t> dims) const;
+
+  const ScaledOperand &operand;
+  SmallVector<size_t> keys;
+  std::vector<Interval> spans;
+  double most = 0;
+};
+} // namespace
+
+/// The scale group of a group of elements, as far as it tells them apart.
+uint64_t ExpectedScales::keyOf(ArrayRef<int64_t> at,
+                               ArrayRef<int64_t> dims) const {
+  const OperandScaling &scaling = *operand.scaling;
+  if (scaling.grain == OperandScaling::Grain::Tensor)
+    return 0;
+  uint64_t key = 0;
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    int64_t index = at[axis];
+    if (operand.layout.axes[axis] == AxisPart::Contracted)
+      index = scaling.grain == OperandScaling::Grain::Row
+                  ? 0
+                  : index * operand.layout.taps / scaling.size;
+    key = key * uint64_t(dims[axis]) + uint64_t(index);
+  }
+  return key;
+}
+
+/// The elements of one group that share a scale.
+double ExpectedScales::countOf(ArrayRef<int64_t> dims) const {
+  MaybeShape shape = getShape(operand.input());
+  const OperandScaling &scaling = *operand.scaling;
+  double count = double(operand.layout.taps);
+  for (size_t axis = 0; axis < dims.size(); ++axis)
+    if (operand.layout.axes[axis] == AxisPart::Contracted && dims[axis] == 1)
+      count *= double(std::max<int64_t>((*shape)[axis], 1));
+  return scaling.grain == OperandScaling::Grain::Row
+             ? count
+             : std::min(count, double(scaling.size));
+}
+
+ExpectedScales::ExpectedScales(const ScaledOperand &operand,
+                               const AbstractValue &value, TransferContext &ctx)
+    : operand(operand) {
+  bool ofTensor = operand.scaling->grain == OperandScaling::Grain::Tensor;
+  ArrayRef<int64_t> dims = value.dims();
+  llvm::MapVector<uint64_t, SmallVector<ScaleMember>> members;
+  Interval all = {0, 0};
+  SmallVector<int64_t> at(dims.size(), 0);
+  double each = ofTensor ? ctx.elementsPerGroup(operand.input(), value.groups())
+                         : countOf(dims);
+  for (size_t group = 0; group < value.groups(); ++group) {
+    Cell cell = value.cell(group);
+    all = hull(all, Interval{cell.likelyLo, cell.likelyHi});
+    auto [entry, isNew] = members.try_emplace(keyOf(at, dims));
+    entry->second.push_back({each, cell.mean, cell.variance});
+    keys.push_back(size_t(entry - members.begin()));
+    for (size_t axis = dims.size(); axis-- > 0;) {
+      if (++at[axis] < dims[axis])
+        break;
+      at[axis] = 0;
+    }
+  }
+  most = all.maxAbs();
+  for (const auto &[key, list] : members) {
+    if (ofTensor) {
+      spans.push_back(all);
+      continue;
+    }
+    double largest = std::min(expectedLargest(list), most);
+    spans.push_back({-largest, largest});
+  }
+}
+
+/// The expected share of elements past the last number, and the square of what
+/// clipping them changes, where a power of two is the scale by exponents alone:
+/// over largest elements whose logarithm is even within a binade.
+static std::pair<double, double>
+clippedBy(const Cell &cell, const ExpectedScales &scales, size_t group) {
+  // A binade in eighths, as many as E4M3 has numbers.
+  constexpr unsigned kPoints = 8;
+  double share = 0, square = 0, largest = scales.span(group).maxAbs();
+  for (unsigned point = 0; point < kPoints; ++point) {
+    double larger = std::exp2((point + 0.5) / kPoints);
+    double end = scales.formatOf(group, larger).ends().maxAbs() / larger;
+    if (!(largest > end))
+      continue;
+    // The largest itself, which is as likely one of the group as its tail has
+    // of all that is larger, and of the others those between.
+    double between =
+        std::max(0.0, shareBeyond(cell.mean, cell.variance, end) -
+                          shareBeyond(cell.mean, cell.variance, largest));
+    double one = shareBeyond(cell.mean, cell.variance, largest) /
+                 std::numbers::ln2,
+           past = largest - end;
+    share += (one + between) / kPoints;
+    square += past * past * (one + between / 3) / kPoints;
+  }
+  return {share, square};
+}
+
+/// The share of elements that are no exact zeros, as a rectifier makes them:
+/// integers store those as they are.
+static double shareOfNonZero(Value value, const RangeAnalysis &ranges) {
+  Operation *op = getMaker(value, Peel::CastsAndViews);
+  if (!op || !hasRole(op, Role::Rectifier))
+    return 1;
+  const AbstractValue &x = ranges.preRounding(op->getOperand(0));
+  if (!x.hasLikely())
+    return 1;
+  double share = 0;
+  for (const Cell &cell : x.cells())
+    share += cell.variance > 0
+                 ? normalShareBelow(cell.mean / std::sqrt(cell.variance))
+                 : cell.mean > 0;
+  return std::max(share / double(x.groups()), 0x1p-10);
+}
+
+static OperandError errorOfActivation(const ScaledOperand &operand,
+                                      const RangeAnalysis &ranges) {
+  const AbstractValue &value = ranges.preRounding(operand.input());
+  OperandError result;
+  result.error = AbstractValue::like(value);
+  if (!value.hasLikely() || value.rank() != operand.layout.axes.size())
+    return result;
+  result.error.source = LikelySource::Propagated;
+  ExpectedScales scales(operand, value, ranges.context());
+  bool clips = operand.scaling->rounding == OperandScaling::Rounding::Floor;
+  double live = operand.scaling->codes().floats
+                    ? 1
+                    : shareOfNonZero(operand.input(), ranges);
+  std::vector<NumberAndError> numbers(value.groups());
+  MutableCells cells = result.error.mutableCells();
+  double all = 0, byClipping = 0;
+  for (size_t group = 0; group < value.groups(); ++group) {
+    Cell cell = value.cell(group);
+    StorageFormat format = scales.formatOf(group);
+    result.flushAt.push_back(format.flushAt());
+    double square = live * roundingSquareOf(cell.mean, cell.variance, format);
+    if (clips) {
+      auto [share, its] = clippedBy(cell, scales, group);
+      result.clipped += share / double(value.groups());
+      byClipping += its;
+      square += its;
+    }
+    all += square;
+    numbers[group] = {meanSquare(cell), square};
+    cells[group] = Cell{0, 0, 0, square, 0, 0};
+  }
+  result.byClipping = all > 0 ? byClipping / all : 0;
+  std::optional<size_t> axis = operand.layout.firstContracted();
+  int64_t count = axis ? value.dims()[*axis] : 1;
+  result.along.resize(size_t(count));
+  size_t inner = 1;
+  if (axis)
+    for (int64_t dim : value.dims().drop_front(*axis + 1))
+      inner *= size_t(dim);
+  for (auto [group, number] : llvm::enumerate(numbers)) {
+    NumberAndError &along = result.along[group / inner % size_t(count)];
+    along.square += number.square * double(count) / double(value.groups());
+    along.error += number.error * double(count) / double(value.groups());
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Groups of a gradient
+//===----------------------------------------------------------------------===//
+
+/// Mean squares along the first contracted axis, of their own mean: a gradient
+/// by what meets them in the product is as large. Empty if no index is told
+/// apart.
+static std::vector<double> sizesAlong(const ScaledOperand &operand,
+                                      const RangeAnalysis &ranges) {
+  std::vector<double> sizes;
+  for (const NumberAndError &number : errorOf(operand, ranges).along)
+    sizes.push_back(number.square);
+  double mean = 0;
+  for (double size : sizes)
+    mean += size / double(sizes.size());
+  if (sizes.size() < 2 || !(mean > 0))
+    return {};
+  for (double &size : sizes)
+    size /= mean;
+  return sizes;
+}
+
+/// The sizes of what an operand meets, where groups of a gradient with `dims`
+/// do not tell them.
+static std::vector<double> findMet(const ScaledOperand &operand,
+                                   ArrayRef<int64_t> dims,
+                                   const RangeAnalysis &ranges) {
+  std::optional<size_t> axis = operand.layout.firstContracted();
+  mp::CastOp other = operand.other();
+  if (!axis || dims.size() != operand.layout.axes.size() || dims[*axis] != 1 ||
+      !other)
+    return {};
+  auto its = getScaledOperand(other.getResult());
+  return its ? sizesAlong(*its, ranges) : std::vector<double>();
+}
+
+/// Weighs the errors of an activation by what they meet.
+static void weigh(AbstractValue &error, size_t axis, ArrayRef<double> sizes) {
+  if (error.rank() <= axis || error.dims()[axis] != int64_t(sizes.size()))
+    return;
+  size_t inner = 1;
+  for (int64_t dim : error.dims().drop_front(axis + 1))
+    inner *= size_t(dim);
+  MutableCells cells = error.mutableCells();
+  for (size_t group = 0; group < cells.size(); ++group) {
+    Cell cell = error.cell(group);
+    cell.variance *= sizes[group / inner % sizes.size()];
+    cells[group] = cell;
+  }
+}
+
+OperandError mpopt::errorOf(const ScaledOperand &operand,
+                            const RangeAnalysis &ranges,
+                            ArrayRef<int64_t> dims) {
+  std::vector<double> met = findMet(operand, dims, ranges);
+  if (auto weights = ScaledWeights::of(operand, ranges.context()))
+    return errorOfWeights(*weights, dims, met);
+  OperandError result = errorOfActivation(operand, ranges);
+  if (!met.empty())
+    weigh(result.error, *operand.layout.firstContracted(), met);
+  return result;
+}
