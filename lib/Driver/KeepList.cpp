@@ -107,6 +107,34 @@ static void writeForTensorRT(OStream &json, const Form &,
   });
 }
 
+/// Regular expressions: Python's re.match anchors them in front.
+static void writePatterns(OStream &json, const Form &form,
+                          llvm::ArrayRef<KeptOpRef> ops) {
+  json.object([&] {
+    json.attributeArray(form.key, [&] {
+      for (StringRef name : getNames(form.by, ops))
+        json.value(jsonText(toPattern(name) + "$"));
+    });
+  });
+}
+
+/// Encodings of tensors, one of which is a float's.
+static void writeOverrides(OStream &json, const Form &form,
+                           llvm::ArrayRef<KeptOpRef> ops) {
+  json.object([&] {
+    json.attributeObject("activation_encodings", [&] {
+      for (StringRef name : getNames(form.by, ops))
+        json.attributeArray(jsonText(name), [&] {
+          json.object([&] {
+            json.attribute("bitwidth", 32);
+            json.attribute("dtype", "float");
+          });
+        });
+    });
+    json.attributeObject("param_encodings", [] {});
+  });
+}
+
 /// A recipe: weights in FP16, but for those of the ops. A later entry wins, and
 /// the scope of an op is its outputs' names with a semicolon after each.
 static void writeForLiteRT(OStream &json, const Form &,
@@ -145,6 +173,11 @@ static constexpr Form kForms[] = {
     {".openvino.json", FoundBy::Tensors, writeNames, "tensors"},
     {".coreml.json", FoundBy::Node, writeNames, "ops"},
     {".litert.json", FoundBy::Tensors, writeForLiteRT},
+    // Of quantisers: what they leave in floats.
+    {".ort-quant.json", FoundBy::Node, writeNames, "nodes_to_exclude"},
+    {".modelopt.json", FoundBy::Node, writePatterns, "nodes_to_exclude"},
+    {".nncf.json", FoundBy::Node, writeNames, "names"},
+    {".qnn.json", FoundBy::Tensors, writeOverrides},
 };
 
 unsigned mpopt::writeKeepList(llvm::raw_ostream &os, StringRef file,

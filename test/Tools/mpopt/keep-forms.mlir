@@ -9,6 +9,33 @@
 // RUN: %{keep} %t/k.openvino.json && FileCheck %s --check-prefix=OPENVINO < %t/k.openvino.json
 // RUN: %{keep} %t/k.coreml.json && FileCheck %s --check-prefix=COREML < %t/k.coreml.json
 // RUN: %{keep} %t/k.litert.json && FileCheck %s --check-prefix=LITERT < %t/k.litert.json
+// RUN: %{keep} %t/k.ort-quant.json && FileCheck %s --check-prefix=QUANT < %t/k.ort-quant.json
+// RUN: %{keep} %t/k.modelopt.json && FileCheck %s --check-prefix=MODELOPT < %t/k.modelopt.json
+// RUN: %{keep} %t/k.nncf.json && FileCheck %s --check-prefix=NNCF < %t/k.nncf.json
+// RUN: %{keep} %t/k.qnn.json && FileCheck %s --check-prefix=QNN < %t/k.qnn.json
+
+// QUANT: "nodes_to_exclude": [
+// QUANT-NEXT: "a.sum",
+// QUANT-NEXT: "a/log"
+// QUANT-NEXT: ]
+
+// MODELOPT: "nodes_to_exclude": [
+// MODELOPT-NEXT: "a\\.sum$",
+// MODELOPT-NEXT: "a/log$"
+// MODELOPT-NEXT: ]
+
+// NNCF: "names": [
+// NNCF-NEXT: "a.sum",
+// NNCF-NEXT: "a/log"
+// NNCF-NEXT: ]
+
+// QNN: "activation_encodings": {
+// QNN-NEXT: "t(0)": [
+// QNN-NEXT: {
+// QNN-NEXT: "bitwidth": 32,
+// QNN-NEXT: "dtype": "float"
+// QNN: "a": [
+// QNN: "param_encodings": {}
 
 // AUTOCAST: {{^}}a\.sum${{$}}
 // AUTOCAST-NEXT: {{^}}a/log${{$}}
