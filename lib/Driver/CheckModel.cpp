@@ -14,6 +14,7 @@
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
 #include "mpopt/Driver/RangeDump.h"
+#include "mpopt/Driver/ScaleDump.h"
 #include "mpopt/Effects/Severity.h"
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
@@ -126,6 +127,7 @@ static void fillReport(const Options &options, const ImportResult &imported,
                all ? Certainty::Possible : options.minCertainty, report);
   report.effects = std::move(result.effects);
   report.decisions = std::move(result.decisions);
+  report.scaling = std::move(result.scaling);
   report.effectWarning = getThreshold(module, kEffectWarning);
   report.proved = result.proved;
   report.tensors = result.tensors;
@@ -139,6 +141,14 @@ static void fillReport(const Options &options, const ImportResult &imported,
   if (auto policy = module->getAttrOfType<StringAttr>("mp.policy");
       policy && precision.byPolicy)
     report.policy = policy.str();
+}
+
+static llvm::Error writeScales(const Options &options,
+                               llvm::ArrayRef<TensorScale> scales) {
+  return writeOutput(options.scalesFile, [&](llvm::raw_ostream &os) {
+    dumpScales(os, Precision::of(options.precision).name.split(':').first,
+               scales);
+  });
 }
 
 static llvm::Error writeKeepFile(const Options &options,
@@ -225,6 +235,9 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
     hooks.fixed(std::move(result->changes));
   if (hooks.planned)
     hooks.planned(std::move(result->plan));
+  if (!options.scalesFile.empty())
+    if (llvm::Error error = writeScales(options, result->scales))
+      return error;
   return options.keepFile.empty() ? llvm::Error::success()
                                   : writeKeepFile(options, *result, report);
 }

@@ -17,6 +17,8 @@
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Effects/GradientErrors.h"
+#include "mpopt/Effects/OperandScales.h"
+#include "mpopt/Effects/ProductEffects.h"
 #include "mpopt/Effects/Severity.h"
 #include "mpopt/Gradients/LossScale.h"
 #include "mpopt/Hazards/ConstantUses.h"
@@ -52,6 +54,13 @@ static void setOptions(const Options &options, ModuleOp module) {
   for (const auto &[key, value] : options.thresholds)
     thresholds.push_back(
         builder.getNamedAttr(key, builder.getF64FloatAttr(value)));
+  // Thresholds of the precision, where the request has none.
+  if (const Precision *precision = Precision::byName(options.precision))
+    for (auto [key, value] : {std::pair(kEffectWarning, precision->warning),
+                              std::pair(kEffectError, precision->error)})
+      if (value > 0 && !options.thresholds.count(key.str()))
+        thresholds.push_back(
+            builder.getNamedAttr(key, builder.getF64FloatAttr(value)));
   if (!thresholds.empty())
     module->setAttr(kThresholdsAttr, builder.getDictionaryAttr(thresholds));
   if (!options.target.empty())
@@ -171,8 +180,11 @@ public:
   void judgeByEffect();
   void observeRanges(RangeObserver observe);
   void findScales();
+  /// Products whose operands alone are narrow, and the recipe for them.
+  void describeScaling();
   /// The list of `--keep-fp32`, if it is wanted.
   void findKeepList();
+  void keepProducts();
   void tryFixes();
   void forgetStep();
   /// The estimates of a training step.
@@ -277,7 +289,48 @@ ModuleCheck::findIn(RuleSequence &rules, ModuleOp judged,
   return mpopt::takeFindings(judged, list, /*wantFingerprints=*/false);
 }
 
+/// The errors of other recipes are those of the same graph with other errors of
+/// operands.
+void ModuleCheck::describeScaling() {
+  const Precision &precision = getPrecision(module);
+  if (!precision.operands || !effects)
+    return;
+  double aim = options.maxError.value_or(precision.aim);
+  result.scaling = describeProducts(module, analyses, *effects, aim);
+  if (!options.scalesFile.empty())
+    result.scales = chooseScales(module, ranges(), options.scales);
+  result.scaling->compared = precision.cost > 0;
+  if (!result.scaling->compared)
+    return;
+  Attribute own = module->getAttr(kPrecisionAttr);
+  unsigned best = 0;
+  for (const Precision &other : Precision::all()) {
+    if (other.cost == 0 || (best != 0 && other.cost > best))
+      continue;
+    module->setAttr(kPrecisionAttr,
+                    StringAttr::get(module.getContext(), other.name));
+    double worst = worstError(module, OutputEffects(module, analyses, entries));
+    if (worst <= aim) {
+      best = other.cost;
+      result.scaling->cheapest = other.recipe().str();
+    }
+  }
+  module->setAttr(kPrecisionAttr, own);
+}
+
+/// The products of which a list says that they stay in FP32.
+void ModuleCheck::keepProducts() {
+  CastPlan plan;
+  std::vector<Operation *> products = findScaledProducts(module);
+  if (result.scaling && result.scaling->keep)
+    for (size_t index : *result.scaling->keep)
+      plan[products[index]];
+  result.keep = describePlan(module, plan, entries);
+}
+
 void ModuleCheck::findKeepList() {
+  if (getPrecision(module).operands)
+    return keepProducts();
   if (!options.wantsKeepList() || !effects)
     return;
   RuleSequence rules(all);
@@ -482,6 +535,7 @@ llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
   if (!step)
     check.observeRanges(observe);
   check.findScales();
+  check.describeScaling();
   check.findKeepList();
   check.tryFixes();
   CheckedModule result = check.takeResult();

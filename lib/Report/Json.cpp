@@ -390,6 +390,8 @@ void mpopt::writeReportFields(OStream &json, const ModelReport &report,
     writeEffects(json, report.effects);
     json.attribute("effect_warning", jsonNumber(report.effectWarning));
   }
+  if (report.scaling)
+    writeScaling(json, *report.scaling);
   if (!report.decisions.empty())
     writeDecisions(json, report.decisions);
   if (report.training)

@@ -109,6 +109,20 @@ static std::string describeUndeclared(const ModelReport &report) {
   return llvm::join(parts, "; ");
 }
 
+/// What leaves less of an error: a recipe with finer scales, or products in
+/// FP32.
+static std::string describeRecipe(const ScalingReport &scaling) {
+  std::string text;
+  if (scaling.cheapest && *scaling.cheapest != scaling.recipe)
+    text = "multiply by the recipe `" + *scaling.cheapest + "`";
+  if (!scaling.keep || scaling.keep->empty())
+    return text;
+  size_t count = scaling.keep->size();
+  return text + (text.empty() ? "" : ", or ") + "keep " +
+         (count == 1 ? "the product" : std::to_string(count) + " products") +
+         " that --keep-fp32 FILE lists in FP32";
+}
+
 /// What to do about the outputs and findings, for who reads no further.
 static std::string describeNextStep(const ModelReport &report) {
   unsigned loud = 0, reached = 0;
@@ -122,6 +136,9 @@ static std::string describeNextStep(const ModelReport &report) {
   bool isUnknown = llvm::any_of(report.effects, [](const EffectReport &effect) {
     return std::isnan(effect.error);
   });
+  if (harms && report.scaling)
+    if (std::string recipe = describeRecipe(*report.scaling); !recipe.empty())
+      return recipe;
   // What is not known may be known of other inputs than the assumed ones.
   std::string text;
   if (isUnknown && !harms)

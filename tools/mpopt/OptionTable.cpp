@@ -6,6 +6,7 @@
 
 #include "Options.h"
 #include "mpopt/Driver/Output.h"
+#include "mpopt/Numerics/Precision.h"
 #include "mpopt/Report/OutputFormat.h"
 #include "mpopt/Report/TextStyle.h"
 
@@ -276,6 +277,7 @@ std::string mpopt::spellPrecision(StringRef word) {
              "autocast-fp16")
       .Cases({"bf16-mixed", "bfloat16-mixed", "autocast-bfloat16"},
              "autocast-bf16")
+      .Case("fp8-e4m3:mx-floor", "fp8-e4m3:mx_floor")
       .Default(name);
 }
 
@@ -283,8 +285,12 @@ Error mpopt::checkValues(const opt::InputArgList &args) {
   for (const opt::Arg *arg : args) {
     llvm::SmallVector<StringRef> words = listValues(arg->getOption());
     std::string value = arg->getNumValues() ? arg->getValue() : "";
-    if (arg->getOption().matches(OPT_precision))
+    if (arg->getOption().matches(OPT_precision)) {
       value = isFp8Training(value) ? "auto" : spellPrecision(value);
+      // Of those with a comma, which separates the words of a list.
+      if (Precision::byName(value))
+        continue;
+    }
     if (!words.empty() && !llvm::is_contained(words, StringRef(value)))
       return fail(arg->getOption().getPrefixedName() + ": '" + arg->getValue() +
                   "' is not " + listWords(words));

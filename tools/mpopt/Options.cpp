@@ -13,6 +13,7 @@
 #include "mpopt/Driver/TrainRequest.h"
 #include "mpopt/Import/InputShape.h"
 #include "mpopt/Instrument/Confirm.h"
+#include "mpopt/Numerics/Precision.h"
 #include "mpopt/Policy/Policy.h"
 #include "mpopt/Report/OutputFormat.h"
 #include "mpopt/Support/TargetFile.h"
@@ -52,6 +53,7 @@ private:
   Error checkJudging();
   Error checkInputs();
   Error checkRules();
+  Error checkScales();
   Error checkReporting();
   Error checkTraining();
   Error checkFormat();
@@ -121,7 +123,8 @@ Error Validator::checkModels() {
     return Error::success();
   if (options.action != Action::Check)
     return fail(getName(options.action) + " takes one model");
-  for (OptionId option : {OPT_dump_ranges, OPT_keep_fp32, OPT_dump_gradients})
+  for (OptionId option :
+       {OPT_dump_ranges, OPT_keep_fp32, OPT_scales, OPT_dump_gradients})
     if (has(option))
       return fail(getName(option) + " takes one model");
   return Error::success();
@@ -208,16 +211,48 @@ Error Validator::checkRules() {
   return Error::success();
 }
 
+Error Validator::checkScales() {
+  const Precision *precision = Precision::byName(options.precision);
+  const OperandRecipe *operands = precision ? precision->operands : nullptr;
+  if (has(OPT_scales) && (!operands || !operands->isStatic ||
+                          !operands->activations.codes().floats))
+    return fail("--scales goes with --precision fp8-e4m3, whose scales are "
+                "settled before a model runs");
+  for (OptionId option : {OPT_headroom, OPT_powers_of_two})
+    if (has(option) && !has(OPT_scales))
+      return fail(getName(option) + " goes with --scales");
+  if (has(OPT_headroom) &&
+      (text(OPT_headroom).getAsInteger(10, options.scales.headroom) ||
+       options.scales.headroom < 0 || options.scales.headroom > 8))
+    return fail("--headroom: '" + text(OPT_headroom) +
+                "' is not a number from 0 to 8");
+  if (!has(OPT_max_error) || options.action == Action::Convert)
+    return Error::success();
+  double error;
+  if (!operands)
+    return fail("--max-error goes with --precision fp8-e4m3, mxfp8, nvfp4 or "
+                "int8");
+  if (text(OPT_max_error).getAsDouble(error) || !(error > 0 && error < 1))
+    return fail("--max-error: '" + text(OPT_max_error) +
+                "' is not a number between 0 and 1");
+  options.maxError = error;
+  return Error::success();
+}
+
 Error Validator::checkReporting() {
-  for (OptionId option :
-       {OPT_output, OPT_dump_ranges, OPT_keep_fp32, OPT_train_config,
-        OPT_dump_gradients, OPT_baseline, OPT_write_baseline, OPT_config})
+  for (OptionId option : {OPT_output, OPT_dump_ranges, OPT_keep_fp32,
+                          OPT_scales, OPT_train_config, OPT_dump_gradients,
+                          OPT_baseline, OPT_write_baseline, OPT_config})
     if (has(option) && text(option).empty())
       return fail(getName(option) + ": the file name is empty");
   if (has(OPT_output))
     options.output = text(OPT_output);
   options.rangesFile = text(OPT_dump_ranges);
   options.keepFile = text(OPT_keep_fp32);
+  options.scalesFile = text(OPT_scales);
+  options.scales.powersOfTwo = has(OPT_powers_of_two);
+  if (Error error = checkScales())
+    return error;
   options.baselineFile = text(OPT_baseline);
   options.newBaselineFile = text(OPT_write_baseline);
   options.safeInput = has(OPT_safe_input);
@@ -238,6 +273,10 @@ Error Validator::checkTraining() {
                ? fail("--precision fp8 goes with --train")
                : Error::success();
   }
+  if (const Precision *precision = Precision::byName(options.precision);
+      precision && precision->operands)
+    return fail("--precision " + text(OPT_precision) +
+                " is one of inference, which --train does not take");
   auto optional = [&](OptionId option) {
     return has(option) ? std::optional(text(option).str()) : std::nullopt;
   };

@@ -106,11 +106,16 @@ defm explain : Valued<"explain">, Group<usage>, MetaVarName<"RULE">,
 defm precision : Valued<"precision">, Group<judged>,
   Visibility<[InCheck, InInstrument, InDiff, InFix]>,
   MetaVarName<"P">,
-  Values<"auto,as-is,fp16,bf16,autocast-fp16,autocast-bf16">,
+  Values<"auto,as-is,fp16,bf16,autocast-fp16,autocast-bf16,"
+         "fp8-e4m3,fp8-e4m3:tensor,fp8-e4m3:dynamic,fp8-e4m3:row,"
+         "fp8-e4m3:block128,fp8-e4m3:mx,fp8-e4m3:mx_floor,mxfp8,nvfp4,"
+         "int8,int8:u8s8,int8:s8s8,int8:a16w8,int8:per-tensor">,
   HelpText<"the arithmetic (default auto: as-is if the model computes in 16 "
-           "bits anywhere or is quantised, otherwise autocast-fp16). Under "
-           "--train also fp8[:RECIPE]: settings and sizes of FP8 on a base of "
-           "BF16">;
+           "bits anywhere or is quantised, otherwise autocast-fp16). fp8-e4m3, "
+           "mxfp8, nvfp4 and int8 store the operands of products with scales, "
+           "all else in FP32; int8 forms end in ,per-tensor for weights with "
+           "one scale. Under --train also fp8[:RECIPE]: settings and sizes of "
+           "FP8 on a base of BF16">;
 defm policy : Valued<"policy">, Group<judged>, InJudging,
   MetaVarName<"NAME|FILE">,
   HelpText<"the table that autocast follows">;
@@ -205,13 +210,29 @@ def safe_input : Switch<"safe-input">, Group<written>, InDumping,
 defm dump_ranges : Valued<"dump-ranges">, Group<written>, InDumping,
   MetaVarName<"FILE">,
   HelpText<"every tensor's bounds, as JSON">;
+defm scales : Valued<"scales">, Group<written>, Visibility<[InCheck]>,
+  MetaVarName<"FILE">,
+  HelpText<"the scale of each operand of a product, with --precision fp8-e4m3">;
+defm headroom : Valued<"headroom">, Group<written>, Visibility<[InCheck]>,
+  MetaVarName<"BITS">,
+  HelpText<"so many bits more room above each of --scales' (0 to 8)">;
+def powers_of_two : Switch<"powers-of-two">, Group<written>,
+  Visibility<[InCheck]>,
+  HelpText<"--scales that are powers of two">;
+defm max_error : Valued<"max-error">, Group<written>,
+  Visibility<[InCheck, InConvert]>, MetaVarName<"E">,
+  HelpText<"the expected error of an output, of its largest magnitude, that "
+           "--convert meets (0.02 to FP16, 0.12 to BF16) or exits 1, and that "
+           "--keep-fp32 aims at with --precision fp8-e4m3 (0.125), mxfp8, nvfp4 "
+           "or int8 (0.01)">;
 defm keep_fp32 : Valued<"keep-fp32">, Group<written>,
   Visibility<[InCheck, InInstrument, InConfirm]>,
   MetaVarName<"FILE">,
   HelpText<"the ops to keep in FP32, as JSON, or for converters: "
            "*.autocast.txt (ModelOpt), *.ort.json (ONNX Runtime), *.occ.json "
            "(onnxconverter-common), *.trt.json (TensorRT), *.openvino.json, "
-           "*.coreml.json, *.litert.json">;
+           "*.coreml.json, *.litert.json; for quantisers: *.ort-quant.json, "
+           "*.modelopt.json, *.nncf.json, *.qnn.json">;
 
 //===----------------------------------------------------------------------===//
 // Conversion
@@ -223,10 +244,6 @@ defm to : Valued<"to">, Group<converted>, InConverting, MetaVarName<"TYPE">,
   Values<"mixed-fp16,mixed-bf16,fp16,bf16,fp32">,
   HelpText<"the types of the result (default mixed-fp16; fp16: nothing stays in "
            "FP32 for its error)">;
-defm max_error : Valued<"max-error">, Group<converted>, InConverting,
-  MetaVarName<"E">,
-  HelpText<"the largest expected error of an output, of its largest magnitude "
-           "(default 0.005 to FP16, 0.03 to BF16); exit 1 if it cannot be met">;
 defm keep : Valued<"keep">, Group<converted>, InConverting, Flags<[Repeated]>,
   MetaVarName<"NAME|RE|OPTYPE">,
   HelpText<"nodes that stay in FP32; MatMul>Softmax: each MatMul that feeds a "

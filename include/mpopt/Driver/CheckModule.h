@@ -61,6 +61,10 @@ struct CheckedModule {
   /// The float outputs.
   std::vector<EffectReport> effects;
   std::vector<DecisionReport> decisions;
+  /// Only where the operands of products alone are narrow.
+  std::optional<ScalingReport> scaling;
+  /// Static scales of operands; only with `--scales`.
+  std::vector<TensorScale> scales;
   /// Largest safe scales of inputs; only with `--safe-input`.
   std::vector<SafeScale> safeScales;
 

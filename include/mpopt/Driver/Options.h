@@ -95,6 +95,11 @@ struct Options {
   std::string rangesFile;
   std::string keepFile;
   bool triesKeepList = false; ///< Without a file.
+  std::string scalesFile;
+  ScaleRequest scales;
+  /// The error of an output that is aimed at, where the operands of products
+  /// alone are narrow; nothing: the precision's.
+  std::optional<double> maxError;
   bool safeInput = false;
   bool wholeTrials = false;
 

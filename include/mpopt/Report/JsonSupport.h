@@ -13,6 +13,7 @@ namespace mpopt {
 struct Assumption;
 struct BaselineEntry;
 struct MemoryReport;
+struct ScalingReport;
 struct ModelReport;
 
 /// A number; infinities as the strings `inf` and `-inf`, NaN as null.
@@ -29,6 +30,8 @@ void writeAssumptions(llvm::json::OStream &json,
 void writeBaselineEntry(llvm::json::OStream &json, const BaselineEntry &entry);
 
 /// The attribute `memory` of a training step.
+/// Writes `fp8`, or `sensitivity`.
+void writeScaling(llvm::json::OStream &json, const ScalingReport &report);
 void writeMemory(llvm::json::OStream &json, const MemoryReport &memory);
 
 /// The attributes of an `mpopt-report/1` object. `more`, unless it is null,

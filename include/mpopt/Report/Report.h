@@ -6,6 +6,7 @@
 
 #include "mpopt/Report/Finding.h"
 #include "mpopt/Report/ModelMap.h"
+#include "mpopt/Report/ProductReport.h"
 #include "mpopt/Report/TrainingReport.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -88,6 +89,8 @@ struct ModelReport {
   std::vector<EffectReport> effects;
   /// The other outputs whose elements rounding changes.
   std::vector<DecisionReport> decisions;
+  /// Only where the operands of products alone are narrow.
+  std::optional<ScalingReport> scaling;
   /// True if the effect on each output is known, and there is one.
   bool isVerdictKnown() const;
   /// The expected error from which an output is worth a warning.

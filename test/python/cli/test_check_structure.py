@@ -73,7 +73,7 @@ CASES = {
     "word list": Case(
         "words", "docs/page.md", "# Page\n\nWhat became of it.\n", 3, "# Page\n\nIts results.\n"),
     "long tool": Case(
-        "tool", "tools/mpopt/Main.cpp", lines(1281), 1, lines(1280)),
+        "tool", "tools/mpopt/Main.cpp", lines(1451), 1, lines(1450)),
 }
 
 

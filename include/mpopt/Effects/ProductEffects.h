@@ -1,0 +1,34 @@
+//===- ProductEffects.h - What scaling operands does ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Each product of a model whose operands alone are stored in a narrow format:
+// its signal and noise, what it does to outputs, and which products to leave
+// out so that no output's error is larger than what is aimed at.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_EFFECTS_PRODUCTEFFECTS_H
+#define MPOPT_EFFECTS_PRODUCTEFFECTS_H
+
+#include "mpopt/Dialect/ProductOperands.h"
+#include "mpopt/Effects/OutputEffects.h"
+#include "mpopt/Report/ProductReport.h"
+
+namespace mpopt {
+
+/// The products whose operands have scales, in program order.
+std::vector<mlir::Operation *> findScaledProducts(mlir::ModuleOp module);
+
+/// The largest error of an output: by root mean squares for floats, else of the
+/// largest magnitude. Infinite if one becomes Inf or NaN; NaN if one is not
+/// known.
+double worstError(mlir::ModuleOp module, const OutputEffects &effects);
+
+/// `aim`: the error of an output that is aimed at.
+ScalingReport describeProducts(mlir::ModuleOp module,
+                               mlir::AnalysisManager analyses,
+                               const OutputEffects &effects, double aim);
+
+} // namespace mpopt
+
+#endif // MPOPT_EFFECTS_PRODUCTEFFECTS_H
