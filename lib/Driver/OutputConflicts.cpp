@@ -65,6 +65,8 @@ static std::vector<Named> listOutputs(const Options &options) {
     outputs.push_back(output("--dump-ranges", options.rangesFile));
   if (!options.keepFile.empty())
     outputs.push_back(output("--keep-fp32", options.keepFile));
+  if (!options.scalesFile.empty())
+    outputs.push_back(output("--scales", options.scalesFile));
   if (!options.gradientsFile.empty())
     outputs.push_back(output("--dump-gradients", options.gradientsFile));
   if (!options.newBaselineFile.empty())

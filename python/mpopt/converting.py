@@ -75,7 +75,7 @@ def convert(model, output: PathLike | None = None, *, to: To = "mixed-fp16",
                    a file that `--keep-fp32` wrote, or what is in it
     keep_io_types  inputs and outputs that keep their types: True for all, or names. Default: those
                    that an FP32 op reads or gives
-    max_error      the largest expected error of an output (0.005 to FP16, 0.03 to BF16)
+    max_error      the largest expected error of an output (0.02 to FP16, 0.12 to BF16)
     assume_fp16    `DOMAIN::OP` of unknown domains that take the low type
     min_low        the least share of multiplications that has to become low
     write_anyway   also what misses `max_error`, or has an infinity that the source has not

@@ -215,7 +215,7 @@ defm scales : Valued<"scales">, Group<written>, Visibility<[InCheck]>,
   HelpText<"the scale of each operand of a product, with --precision fp8-e4m3">;
 defm headroom : Valued<"headroom">, Group<written>, Visibility<[InCheck]>,
   MetaVarName<"BITS">,
-  HelpText<"so many bits more room above each of --scales' (0 to 8)">;
+  HelpText<"so many bits (0 to 8) more room above the numbers of --scales">;
 def powers_of_two : Switch<"powers-of-two">, Group<written>,
   Visibility<[InCheck]>,
   HelpText<"--scales that are powers of two">;

@@ -52,6 +52,10 @@ OPTIONS = {
     "color": ("never", set(ACTIONS)),
     "quiet": (None, set(ACTIONS)),
     "keep-fp32": ("none/keep.json", WRITING | {"confirm"}),
+    "scales": ("none/scales.json", {"check"}),
+    "headroom": ("1", {"check"}),
+    "powers-of-two": (None, {"check"}),
+    "max-error": ("0.1", {"check"}),
     "dump-ranges": ("none/ranges.json", WRITING),
     "safe-input": (None, WRITING),
     "whole-trials": (None, WRITING),
@@ -87,6 +91,9 @@ OPTIONS = {
 # They go with --train.
 TRAINING = {"loss", "loss-value", "train-config", "optimizer", "scaler", "batch", "reduce", "clip",
             "memory", "dump-gradients"}
+# They go with operands that have scales, or with the file of those.
+SCALED = {"scales", "max-error"}
+OF_SCALES = {"headroom", "powers-of-two"}
 IDLE = {"min-certainty", "fail-on", "format"}
 
 
@@ -111,7 +118,9 @@ def test_option_with_action(option, action):
     if option == "ledger" and action == "confirm":
         return  # its command has it already
     train = ["--train"] if option in TRAINING and action in OPTIONS[option][1] else []
-    done = run(*ACTIONS[action], *train, *words(option))
+    scaled = ["--precision", "fp8-e4m3"] if option in SCALED | OF_SCALES and action == "check" else []
+    scales = ["--scales", "none/scales.json"] if option in OF_SCALES and action == "check" else []
+    done = run(*ACTIONS[action], *train, *scaled, *scales, *words(option))
     takers = OPTIONS[option][1]
     if action in takers:
         assert "goes with" not in done.stderr
