@@ -339,7 +339,7 @@ defm against : Valued<"against">, Group<probed>,
   Visibility<[InCheck, InConfirm, InDiff]>, Flags<[Repeated]>,
   MetaVarName<"FILE">,
   HelpText<"a record of another run (--diff: those of its ranks), or with "
-           "--check the float model or weights before quantisation">;
+           "--check the float model or checkpoint before quantisation">;
 defm against_ledger : Valued<"against-ledger">, Group<probed>,
   Visibility<[InConfirm, InDiff]>, MetaVarName<"FILE">,
   HelpText<"the ledger of that run (default: that of --ledger)">;

@@ -71,7 +71,11 @@ static void addVerdict(const ModelReport &report, const Options &options,
   for (const EffectReport &effect : report.effects)
     if (!(row.error >= effect.error)) // NaN stays
       row.error = std::isnan(row.error) ? row.error : effect.error;
-  if (ofStep && !advice.rows.empty())
+  // Codes are worth little where more than a quarter of the products stay in
+  // FP32.
+  constexpr unsigned kMostKept = 4;
+  if ((ofStep && !advice.rows.empty()) ||
+      (!row.products.empty() && row.kept * kMostKept > row.work.products))
     row.kept = 0;
   row.unknown = !report.effects.empty() && !report.isVerdictKnown();
 }

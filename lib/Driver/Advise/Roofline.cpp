@@ -3,11 +3,11 @@
 
 #include "lib/Driver/Advise/Roofline.h"
 
-#include "mpopt/Adjoint/Differentiate.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/ProductOperands.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/Arithmetic.h"
 #include "mpopt/Propagate/AddedTerms.h"
@@ -30,8 +30,8 @@ public:
   Workload work;
 
 private:
-  double getBytes(Value value, double width = 0);
-  double getTraffic(Operation *op, double operandWidth);
+  double getBytes(Value value);
+  double getTraffic(Operation *op);
   void addProduct(Operation *op, StringRef format);
   bool isUneven(Operation *op, int64_t multiple) const;
 
@@ -40,11 +40,16 @@ private:
 };
 } // namespace
 
+/// The cast to an operand of a product that is stored with scales.
+static bool isScaled(Operation *op) { return op && op->hasAttr(kScaledAttr); }
+
 /// True for the cast that stands for a tensor's dtype in a file: no kernel
 /// runs.
 static bool isStorage(Operation *op) {
-  auto cast = dyn_cast<mp::CastOp>(op);
-  return cast && cast.getOrigin() == mp::CastOrigin::Storage;
+  auto cast = dyn_cast_or_null<mp::CastOp>(op);
+  return cast && (cast.getOrigin() == mp::CastOrigin::Storage ||
+                  (isScaled(op) &&
+                   cast.getInput().getDefiningOp<mp::ConstantOp>()));
 }
 
 /// Bytes of an element of a scaled format, whose dtype the IR does not name.
@@ -61,8 +66,8 @@ static std::string getFormat(Type element) {
                                                         : dtype;
 }
 
-/// `width`: bytes of an element; 0 for those of its type.
-double Measurement::getBytes(Value value, double width) {
+double Measurement::getBytes(Value value) {
+  double width = isScaled(value.getDefiningOp()) ? getWidth(forced) : 0;
   MaybeShape shape = getShape(value);
   Type element = getElementType(value);
   if (!shape || !element.isIntOrFloat())
@@ -79,13 +84,12 @@ double Measurement::getBytes(Value value, double width) {
                       : std::max(element.getIntOrFloatBitWidth(), 8u) / 8.0);
 }
 
-double Measurement::getTraffic(Operation *op, double operandWidth) {
+double Measurement::getTraffic(Operation *op) {
   double bytes = 0;
   SmallPtrSet<Value, 4> read;
   for (Value operand : op->getOperands())
     if (read.insert(operand).second)
-      bytes += getBytes(
-          operand, isa<FloatType>(getElementType(operand)) ? operandWidth : 0);
+      bytes += getBytes(operand);
   for (Value result : op->getResults())
     bytes += getBytes(result);
   return bytes;
@@ -123,7 +127,7 @@ void Measurement::addOp(Operation *op) {
     return;
   if (isa<mp::ConstantOp>(op)) {
     Value value = op->getResult(0);
-    if (value.hasOneUse() && storesConstant(*value.user_begin()))
+    if (value.hasOneUse() && isStorage(*value.user_begin()))
       value = (*value.user_begin())->getResult(0);
     work.weights += getBytes(value);
     return;
@@ -141,8 +145,7 @@ void Measurement::addOp(Operation *op) {
   if (isProduct)
     rate = device.rate(format).value_or(rate);
   double compute = operations / rate;
-  double memory =
-      getTraffic(op, isProduct ? getWidth(forced) : 0) / device.bandwidth;
+  double memory = getTraffic(op) / device.bandwidth;
   double longest = std::max({compute, memory, device.launch});
   work.seconds += longest;
   (longest == compute  ? work.compute
