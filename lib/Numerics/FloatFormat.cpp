@@ -68,6 +68,7 @@ llvm::ArrayRef<FloatFormat> FloatFormat::all() {
       make("f32", APFloat::IEEEsingle()),
       make("f16", APFloat::IEEEhalf()),
       make("bf16", APFloat::BFloat()),
+      make("tf32", APFloat::FloatTF32()),
       make("f8E5M2", APFloat::Float8E5M2()),
       make("f8E4M3FN", APFloat::Float8E4M3FN()),
       make("f8E5M2FNUZ", APFloat::Float8E5M2FNUZ()),

@@ -25,7 +25,7 @@ StorageFormat OperandScaling::of(const Interval &range,
                                  double tensorMax) const {
   StorageFormat format = codes();
   double most = range.maxAbs();
-  if (!(most > 0) || !std::isfinite(most))
+  if (!(most > 0) || !std::isfinite(most) || rounding == Rounding::Unscaled)
     return format;
   if (hasZeroPoint) {
     Interval all = {std::min(range.lo, 0.0), std::max(range.hi, 0.0)};
@@ -36,6 +36,7 @@ StorageFormat OperandScaling::of(const Interval &range,
   double scale = most / format.codes.hi;
   switch (rounding) {
   case Rounding::None:
+  case Rounding::Unscaled:
     break;
   case Rounding::Up:
     scale = powerOfTwo(scale, /*up=*/true);
@@ -86,6 +87,11 @@ static constexpr OperandRecipe
     kNvfp4 = sameForBoth({kE2M1, Grain::Block, 16, Rounding::Codes},
                          /*isStatic=*/false);
 
+// PyTorch's `allow_tf32`: the operands lose 13 bits as they are read.
+static constexpr OperandRecipe kTf32 =
+    sameForBoth({"tf32", Grain::Tensor, 0, Rounding::Unscaled},
+                /*isStatic=*/false);
+
 static constexpr OperandRecipe byIntegers(llvm::StringLiteral activations,
                                           Grain ofWeights) {
   return {{activations, Grain::Tensor, 0, Rounding::None,
@@ -130,6 +136,7 @@ static constexpr Precision kPrecisions[] = {
     {"bf16", "bf16", "bf16", "", /*byPolicy=*/false},
     {"autocast-fp16", "", "f16", "", /*byPolicy=*/true},
     {"autocast-bf16", "", "bf16", "", /*byPolicy=*/true},
+    byOperands("tf32", kTf32, /*aim=*/0.01, 0, 0),
     byFloats("fp8-e4m3:tensor", kTensor, 1),
     byFloats("fp8-e4m3:dynamic", kDynamic, 2),
     byFloats("fp8-e4m3:row", kRow, 3),

@@ -198,10 +198,10 @@ void TextReport::writeEffects(const ModelReport &report) {
       llvm::any_of(report.effects, [](const EffectReport &effect) {
         return effect.byCause.has_value();
       });
-  std::string precision = isQuantized ? "quantisation"
-                          : Precision::of(report.precision).isAsIs()
-                              ? "storage in its own dtypes"
-                              : report.precision;
+  std::string precision = report.precision;
+  if (Precision::of(report.precision).isAsIs() &&
+      !Precision::of(report.precision).operands)
+    precision = isQuantized ? "quantisation" : "storage in its own dtypes";
   auto writeKnown = [&] {
     for (const EffectReport *effect :
          llvm::ArrayRef(known).take_front(kMostOutputs))

@@ -106,13 +106,13 @@ defm explain : Valued<"explain">, Group<usage>, MetaVarName<"RULE">,
 defm precision : Valued<"precision">, Group<judged>,
   Visibility<[InCheck, InInstrument, InDiff, InFix]>,
   MetaVarName<"P">,
-  Values<"auto,as-is,fp16,bf16,autocast-fp16,autocast-bf16,"
+  Values<"auto,as-is,fp16,bf16,autocast-fp16,autocast-bf16,tf32,"
          "fp8-e4m3,fp8-e4m3:tensor,fp8-e4m3:dynamic,fp8-e4m3:row,"
          "fp8-e4m3:block128,fp8-e4m3:mx,fp8-e4m3:mx_floor,mxfp8,nvfp4,"
          "int8,int8:u8s8,int8:s8s8,int8:a16w8,int8:per-tensor">,
   HelpText<"the arithmetic (default auto: as-is if the model computes in 16 "
-           "bits anywhere or is quantised, otherwise autocast-fp16). fp8-e4m3, "
-           "mxfp8, nvfp4 and int8 store the operands of products with scales, "
+           "bits anywhere or is quantised, otherwise autocast-fp16). tf32, "
+           "fp8-e4m3, mxfp8, nvfp4 and int8 store the operands of products with scales, "
            "all else in FP32; int8 forms end in ,per-tensor for weights with "
            "one scale. Under --train also fp8[:RECIPE]: settings and sizes of "
            "FP8 on a base of BF16">;

@@ -19,8 +19,8 @@ struct OperandScaling {
   enum class Grain { Tensor, Row, Block, Tile };
   /// The scale that the largest magnitude asks for as it is, the next power of
   /// two, the power of two by the exponents alone (OCP's MX, which may clip),
-  /// or itself stored in E4M3, against one of the tensor (NVFP4).
-  enum class Rounding { None, Up, Floor, Codes };
+  /// or itself stored in E4M3, against one of the tensor (NVFP4); or no scale.
+  enum class Rounding { None, Up, Floor, Codes, Unscaled };
 
   /// StorageFormat::byName.
   llvm::StringLiteral format;

@@ -8,6 +8,7 @@
 // CHECK: advise.mlir: a run on a100, A100
 // CHECK: precision {{.*}} verdict
 // CHECK-NEXT: FP32 {{.*}} 100 % {{.*}} 0 %  fine
+// CHECK-NEXT: TF32 {{.*}} fine{{$}}
 // CHECK-NEXT: BF16 {{.*}} fine{{$}}
 // CHECK-NEXT: FP16 {{.*}} Inf or NaN  fine with 1 op in FP32
 // CHECK-NEXT: pure BF16 {{.*}} fine{{$}}
