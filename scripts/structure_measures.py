@@ -114,8 +114,8 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
     "constants without a comment": (None, _constants),
 }
 LIMITS = {
-    "lines of lib and include": 152200,
-    "lines of domains, hazards, effects and repair": 14700,
+    "lines of lib and include": 164500,
+    "lines of domains, hazards, effects and repair": 17200,
     "dispatch sites in 1,000 lines of effects": 10,
     "op walkers": 2,
     "functions over 100 lines": 0,

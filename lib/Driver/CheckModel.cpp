@@ -174,6 +174,28 @@ static llvm::Error writeKeepFile(const Options &options,
   return error;
 }
 
+/// Writes what options ask for beside the report. `ranges`: the text of
+/// `--dump-ranges`.
+static llvm::Error writeFiles(const Options &options, StringRef ranges,
+                              const CheckedModule &result,
+                              ModelReport &report) {
+  if (!options.rangesFile.empty())
+    if (llvm::Error error = writeOutput(
+            options.rangesFile, [&](llvm::raw_ostream &os) { os << ranges; }))
+      return error;
+  if (!options.gradientsFile.empty() && report.training)
+    if (llvm::Error error =
+            writeOutput(options.gradientsFile, [&](llvm::raw_ostream &os) {
+              dumpGradients(os, report.path, *report.training);
+            }))
+      return error;
+  if (!options.scalesFile.empty())
+    if (llvm::Error error = writeScales(options, result.scales))
+      return error;
+  return options.keepFile.empty() ? llvm::Error::success()
+                                  : writeKeepFile(options, result, report);
+}
+
 static llvm::Error check(const Options &options, const ImportResult &imported,
                          const CheckHooks &hooks, ModelReport &report) {
   if (llvm::Error error = checkNames(options, imported))
@@ -217,29 +239,17 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
   if (options.models.size() == 1)
     if (llvm::Error error = checkPrograms(options, report.findings))
       return error;
-  if (!options.rangesFile.empty())
-    if (llvm::Error error = writeOutput(
-            options.rangesFile, [&](llvm::raw_ostream &os) { os << ranges; }))
-      return error;
-  if (!options.gradientsFile.empty() && report.training)
-    if (llvm::Error error =
-            writeOutput(options.gradientsFile, [&](llvm::raw_ostream &os) {
-              dumpGradients(os, report.path, *report.training);
-            }))
-      return error;
   for (KeptOpRef &kept : result->keep)
     kept.unnamed = imported.unnamed.contains(kept.op.name);
+  if (llvm::Error error = writeFiles(options, ranges, *result, report))
+    return error;
   if (hooks.kept)
     hooks.kept(result->keep, result->keepLeaves);
   if (hooks.fixed)
     hooks.fixed(std::move(result->changes));
   if (hooks.planned)
     hooks.planned(std::move(result->plan));
-  if (!options.scalesFile.empty())
-    if (llvm::Error error = writeScales(options, result->scales))
-      return error;
-  return options.keepFile.empty() ? llvm::Error::success()
-                                  : writeKeepFile(options, *result, report);
+  return llvm::Error::success();
 }
 
 std::optional<ModelReport> mpopt::checkModel(const Options &options,

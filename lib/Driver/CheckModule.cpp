@@ -356,11 +356,11 @@ void ModuleCheck::findKeepList() {
     return Verdict{std::move(found), std::move(its)};
   };
   Verdict verdict{std::move(entries), std::move(effects)};
-  KeepList list = mpopt::findKeepList(
-      module, verdict,
-      {ranges(), options.minCertainty, findSelected(kOutputError) || decides,
-       options.convert.keepsAllIo},
-      judge);
+  KeepList list = mpopt::findKeepList(module, verdict,
+                                      {ranges(), options.minCertainty,
+                                       findSelected(kOutputError) || decides,
+                                       options.convert.keepsAllIo},
+                                      judge);
   entries = std::move(verdict.entries);
   effects = std::move(verdict.effects);
   result.keep = describePlan(module, list.plan, entries);

@@ -62,9 +62,9 @@ Error FixRun::open() {
   ModelFormat format = detectFormat(file->getBuffer());
   if (format == ModelFormat::Onnx)
     return Error::success();
-  return llvm::createStringError(
-      "--fix takes ONNX files, and this is " +
-      (format == ModelFormat::Unknown ? "no model that mpopt knows"
+  return llvm::createStringError("--fix takes ONNX files, and this is " +
+                                 (format == ModelFormat::Unknown
+                                      ? "no model that mpopt knows"
                                       : getFormatName(format)));
 }
 

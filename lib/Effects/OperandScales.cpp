@@ -10,6 +10,7 @@
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Propagate/OperandErrors.h"
 #include "mpopt/Ranges/Weights/ScaledWeights.h"
+#include "mpopt/Report/Keys.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -55,7 +56,7 @@ LargerInputs::LargerInputs(ModuleOp module)
       if (!assumed)
         continue;
       NamedAttrList list(assumed);
-      for (StringRef key : {"mean", "std"})
+      for (StringRef key : {StringRef("mean"), StringRef(keys::kStd)})
         if (auto number = assumed.getAs<FloatAttr>(key))
           list.set(key, builder.getF64FloatAttr(kLarger *
                                                 number.getValueAsDouble()));

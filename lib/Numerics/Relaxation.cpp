@@ -1,11 +1,11 @@
 //===- Relaxation.cpp - Lines above and below a function
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The best upper line at a point of an interval supports the concave hull of the
-// function there, so its slope is found on samples; the lower line's on the
+// The best upper line at a point of an interval supports the concave hull of
+// the function there, so its slope is found on samples; the lower line's on the
 // convex hull. Whatever the slope, the offset is then an end of a proven
-// interval of f(x) - slope x: on a piece that is convex the greatest value is at
-// an end, and the least one lies above the chords of its neighbours; on a
+// interval of f(x) - slope x: on a piece that is convex the greatest value is
+// at an end, and the least one lies above the chords of its neighbours; on a
 // concave one the other way round. Where pieces are not known, the images of
 // many parts take their place.
 //
@@ -91,10 +91,10 @@ static double leastOfConvex(const Tilted &tilted, double sign, double lo,
       above = std::min(low[i], extend(points[i - 1], high[i - 1], points[i],
                                       low[i], points[i + 1]));
     if (i + 2 <= kSamples)
-      above = std::max(above,
-                       std::min(low[i + 1],
-                                extend(-points[i + 2], high[i + 2],
-                                       -points[i + 1], low[i + 1], -points[i])));
+      above = std::max(
+          above,
+          std::min(low[i + 1], extend(-points[i + 2], high[i + 2],
+                                      -points[i + 1], low[i + 1], -points[i])));
     result = std::min(result, above);
   }
   return subDown(result, noise);
@@ -120,10 +120,10 @@ static Interval tiltedImage(const UnaryImage &function,
   if (bends.empty()) {
     for (unsigned part = 0; part < kParts; ++part) {
       auto end = [&](unsigned index) {
-        return index == kParts ? x.hi
-                               : std::clamp(x.lo + (x.hi - x.lo) *
-                                                       (double(index) / kParts),
-                                            x.lo, x.hi);
+        return index == kParts
+                   ? x.hi
+                   : std::clamp(x.lo + (x.hi - x.lo) * (double(index) / kParts),
+                                x.lo, x.hi);
       };
       Interval piece = {end(part), end(part + 1)};
       result = hull(result, tilted(piece));
@@ -193,7 +193,8 @@ std::optional<Relaxation> UnaryKernel::relax(const Interval &x,
       line.slope = 0;
     Interval rest = tiltedImage(exact, bends, x, line.slope);
     if (rounded)
-      rest = hull(rest, tiltedImage(*rounded, bendsOf(*rounded), x, line.slope));
+      rest =
+          hull(rest, tiltedImage(*rounded, bendsOf(*rounded), x, line.slope));
     Interval image = exact.ofDomain(x);
     if (rounded)
       image = hull(image, rounded->ofDomain(x));

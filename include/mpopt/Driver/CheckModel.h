@@ -12,8 +12,8 @@
 
 #include "mpopt/Import/Import.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
-#include "mpopt/Report/Change.h"
 #include "mpopt/Repair/ConversionPlan.h"
+#include "mpopt/Report/Change.h"
 #include "mpopt/Report/Keep.h"
 #include "mpopt/Report/Report.h"
 

@@ -7,8 +7,8 @@
 #include "mpopt/Driver/Options.h"
 
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
-#include "mpopt/Report/Change.h"
 #include "mpopt/Repair/ConversionPlan.h"
+#include "mpopt/Report/Change.h"
 #include "mpopt/Report/Keep.h"
 #include "mpopt/Report/Report.h"
 

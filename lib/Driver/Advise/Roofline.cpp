@@ -47,9 +47,9 @@ static bool isScaled(Operation *op) { return op && op->hasAttr(kScaledAttr); }
 /// runs.
 static bool isStorage(Operation *op) {
   auto cast = dyn_cast_or_null<mp::CastOp>(op);
-  return cast && (cast.getOrigin() == mp::CastOrigin::Storage ||
-                  (isScaled(op) &&
-                   cast.getInput().getDefiningOp<mp::ConstantOp>()));
+  return cast &&
+         (cast.getOrigin() == mp::CastOrigin::Storage ||
+          (isScaled(op) && cast.getInput().getDefiningOp<mp::ConstantOp>()));
 }
 
 /// Bytes of an element of a scaled format, whose dtype the IR does not name.

@@ -1,8 +1,9 @@
 //===- Constants.cpp - Numbers in an ONNX file
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Field numbers and types are those of onnx.proto. Not covered: 16-bit floats in
-// `int32_data`, whose length may change with them, and weights in other files.
+// Field numbers and types are those of onnx.proto. Not covered: 16-bit floats
+// in `int32_data`, whose length may change with them, and weights in other
+// files.
 //
 //===----------------------------------------------------------------------===//
 
@@ -78,8 +79,8 @@ Error Finder::addTensor(uint64_t begin, uint64_t end, bool isNamed) {
             if (field.number == 8 && field.isMessage())
               own = field.bytes(file);
             // float_data, raw_data and double_data, packed.
-            bool hasData = field.number == 4 || field.number == 9 ||
-                           field.number == 10;
+            bool hasData =
+                field.number == 4 || field.number == 9 || field.number == 10;
             if (hasData && field.isMessage() && field.end > field.payload) {
               elements.begin = field.payload;
               elements.end = field.end;
@@ -104,8 +105,8 @@ Error Finder::addAttribute(uint64_t begin, uint64_t end) {
         if (field.number == 5 && field.isMessage())
           return addTensor(field.payload, field.end, /*isNamed=*/false);
         if (field.number == 2 && field.wire == 5)
-          found.push_back({field.tagEnd, field.end,
-                           &llvm::APFloat::IEEEsingle()});
+          found.push_back(
+              {field.tagEnd, field.end, &llvm::APFloat::IEEEsingle()});
         return Error::success();
       });
 }
@@ -154,10 +155,10 @@ Error Finder::visit(OnnxMessage message, uint64_t begin, uint64_t end,
 }
 
 /// The bytes with each element changed.
-static std::string
-changeElements(StringRef bytes, const llvm::fltSemantics &format,
-               llvm::function_ref<double(double)> change,
-               ChangedElements &elements) {
+static std::string changeElements(StringRef bytes,
+                                  const llvm::fltSemantics &format,
+                                  llvm::function_ref<double(double)> change,
+                                  ChangedElements &elements) {
   unsigned bits = llvm::APFloat::getSizeInBits(format), size = bits / 8;
   std::string changed;
   bool loses;

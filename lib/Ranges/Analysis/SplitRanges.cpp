@@ -1,10 +1,10 @@
 //===- SplitRanges.cpp - Bounds over parts of an input's box
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A relaxation is the better the smaller the box. With high effort the box of an
-// input is split in two across the element that moves the forms most, and so is
-// the part with the largest bounds, until none overflows. Each value lies where
-// it does for one of the parts.
+// A relaxation is the better the smaller the box. With high effort the box of
+// an input is split in two across the element that moves the forms most, and so
+// is the part with the largest bounds, until none overflows. Each value lies
+// where it does for one of the parts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@ static constexpr size_t kMostBoxes = 256;
 static constexpr double kCostAnOp = 2.5e4;
 
 namespace {
-/// A part of the box, by how much each of its groups moves forms, and the values
-/// for inputs in it.
+/// A part of the box, by how much each of its groups moves forms, and the
+/// values for inputs in it.
 struct Part {
   AbstractValue box;
   std::vector<double> influence;
@@ -94,7 +94,9 @@ void RangeAnalysis::Driver::splitInput(BlockArgument argument,
   for (Operation *op : findReached(argument))
     for (Value result : op->getResults())
       add(parts.front(), result, preRounding(result));
-  auto isLess = [](const Part &a, const Part &b) { return a.excess < b.excess; };
+  auto isLess = [](const Part &a, const Part &b) {
+    return a.excess < b.excess;
+  };
   for (size_t made = 0; made + 2 <= boxes; made += 2) {
     auto worst = llvm::max_element(parts, isLess);
     auto halves = worst->excess < 1 ? std::nullopt : halve(*worst);
@@ -132,7 +134,8 @@ void RangeAnalysis::Driver::splitInputs() {
     double sum = 0;
     for (double each : moves)
       sum += each;
-    if (sum > most && getNumElements(getShape(value)) == int64_t(moves.size())) {
+    if (sum > most &&
+        getNumElements(getShape(value)) == int64_t(moves.size())) {
       most = sum;
       best = cast<BlockArgument>(value);
       influence = moves;

@@ -38,7 +38,9 @@ struct Aligned {
   }
   /// The operand's index for an index of the result.
   Index index(llvm::ArrayRef<int64_t> result) const;
-  Cell cell(llvm::ArrayRef<int64_t> own) const { return known.cell(cells(own)); }
+  Cell cell(llvm::ArrayRef<int64_t> own) const {
+    return known.cell(cells(own));
+  }
   /// Every element is known, and takes part as a number.
   bool findFixed() const {
     return llvm::all_of(known.cells(),

@@ -79,9 +79,10 @@ bool ByProgramOrder::operator()(Value lhs, Value rhs) const {
     return false;
   Operation *left = lhs.getDefiningOp(), *right = rhs.getDefiningOp();
   if (!left || !right)
-    return left ? true : right ? false
-                               : cast<BlockArgument>(lhs).getArgNumber() <
-                                     cast<BlockArgument>(rhs).getArgNumber();
+    return left    ? true
+           : right ? false
+                   : cast<BlockArgument>(lhs).getArgNumber() <
+                         cast<BlockArgument>(rhs).getArgNumber();
   if (left == right)
     return cast<OpResult>(lhs).getResultNumber() <
            cast<OpResult>(rhs).getResultNumber();

@@ -46,8 +46,8 @@ struct Box {
   int64_t find(llvm::ArrayRef<int64_t> index) const;
   /// Calls `visit` with each index of the box, in row-major order, and its
   /// position.
-  void forEach(llvm::function_ref<void(llvm::ArrayRef<int64_t>, int64_t)> visit)
-      const;
+  void forEach(
+      llvm::function_ref<void(llvm::ArrayRef<int64_t>, int64_t)> visit) const;
   /// All indices of a tensor; an axis of open size has one.
   static Box whole(llvm::ArrayRef<int64_t> shape);
 };
@@ -83,8 +83,8 @@ struct ByProgramOrder {
 };
 
 /// Where on an interval lines are nearest to a function: at the middle, which
-/// is best on the whole, or towards an end. For a relu the choice is between the
-/// lower lines 0 and x.
+/// is best on the whole, or towards an end. For a relu the choice is between
+/// the lower lines 0 and x.
 inline constexpr std::array<double, 3> kNear = {0.5, 0.05, 0.95};
 
 class Forms {

@@ -41,7 +41,8 @@ MPOPT_INLINE static void addRows(const WeightedSum &sum, size_t row) {
 
 /// `bytes` is the size of a vector: four of them hide the latency of an
 /// addition.
-template <size_t bytes> MPOPT_INLINE static void addAll(const WeightedSum &sum) {
+template <size_t bytes>
+MPOPT_INLINE static void addAll(const WeightedSum &sum) {
   constexpr size_t kWide = 4 * bytes / sizeof(double);
   size_t row = 0;
   for (; row + kWide <= sum.rows; row += kWide)

@@ -12,8 +12,8 @@ namespace mpopt::linear {
 inline constexpr size_t kRowUnit = 8;
 
 /// Adds to the coefficients of each of `terms` operands those of `results`
-/// results, times a weight. Lists of coefficients are `rows` long, a multiple of
-/// `kRowUnit`.
+/// results, times a weight. Lists of coefficients are `rows` long, a multiple
+/// of `kRowUnit`.
 struct WeightedSum {
   const double *from;
   size_t results, fromStride;

@@ -1,11 +1,11 @@
 //===- LinearBounds.cpp - Bounds by backward relaxation
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A tensor is refined in blocks of elements, at one position of each kind: along
-// an axis that its bounds do not distinguish, two positions are of a kind if
-// they read the same elements relative to themselves, with the same padding and
-// the same bounds, so that their forms are the same (a convolution has as many
-// kinds as its padding reaches, each way). How deep forms go is what the
+// A tensor is refined in blocks of elements, at one position of each kind:
+// along an axis that its bounds do not distinguish, two positions are of a kind
+// if they read the same elements relative to themselves, with the same padding
+// and the same bounds, so that their forms are the same (a convolution has as
+// many kinds as its padding reaches, each way). How deep forms go is what the
 // tensor's share of the budget pays for.
 //
 //===----------------------------------------------------------------------===//
@@ -34,8 +34,8 @@ static constexpr size_t kMostKinds = 64;
 static constexpr double kShares = 4;
 /// From how far above what is expected a bound is worth looking at.
 static constexpr double kFar = 2;
-/// What reading a weight costs, in the units of Step::cost, and the weights that
-/// are held from one tensor to the next (32 MiB).
+/// What reading a weight costs, in the units of Step::cost, and the weights
+/// that are held from one tensor to the next (32 MiB).
 static constexpr double kCostAWeight = 8;
 static constexpr size_t kMostHeld = size_t(1) << 22;
 /// Numbers beyond this are no bounds, and a form that is off by this because
@@ -210,8 +210,7 @@ static Box middleOf(const Shape &shape, const AbstractValue &pre) {
 }
 
 std::vector<Box> LinearBounds::blocksOf(OpResult result,
-                                        const AbstractValue &pre,
-                                        size_t most) {
+                                        const AbstractValue &pre, size_t most) {
   Shape shape = *getShape(result);
   std::vector<Box> boxes = {middleOf(shape, pre)};
   for (size_t axis = 0; axis < shape.size(); ++axis) {
@@ -285,8 +284,7 @@ void LinearBounds::store(Value value, const Part &part, Forms &forms) {
   bool whole = pre.rank() != part.box.size.size();
   double absolute = std::max(format.minSubnormal, format.flushAt);
   part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
-    double most =
-        whole ? pre.hull().absMax() : pre.cell(cells(index)).absMax();
+    double most = whole ? pre.hull().absMax() : pre.cell(cells(index)).absMax();
     // Bounds of FP32 tensors may be rounded to nearest.
     forms.lose(part.numbers.data() + size_t(at) * forms.rows,
                most * format.unitRoundoff() * (1 + 0x1p-20) + absolute);
@@ -311,8 +309,8 @@ bool LinearBounds::conclude(const Forms &forms, Bounds &bounds) {
     part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
       Cell cell = whole ? known.hull() : known.cell(cells(index));
       isEmpty |= cell.empty();
-      Interval bound = format ? boundOf(known, cell, *format)
-                              : Interval{cell.lo, cell.hi};
+      Interval bound =
+          format ? boundOf(known, cell, *format) : Interval{cell.lo, cell.hi};
       const double *from = part.numbers.data() + size_t(at) * forms.rows;
       double most = bound.maxAbs(), moved = 0;
       if (!(most < kHuge)) {
@@ -335,8 +333,10 @@ bool LinearBounds::conclude(const Forms &forms, Bounds &bounds) {
       return false;
   }
   for (size_t row = 0; row < forms.rows; ++row) {
-    double error = forms.error[row] + kSlack * (forms.error[row] + magnitude[row]);
-    double upper = total[row] + forms.constant[row] + error * (1 + kSlack) + kTiny;
+    double error =
+        forms.error[row] + kSlack * (forms.error[row] + magnitude[row]);
+    double upper =
+        total[row] + forms.constant[row] + error * (1 + kSlack) + kTiny;
     if (!std::isnan(upper))
       bounds.rows[row] = std::min(bounds.rows[row], upper);
   }
@@ -407,8 +407,7 @@ static bool isFar(const AbstractValue &pre) {
   Cell hull = pre.hull();
   if (hull.empty())
     return false;
-  double likely =
-      std::max(std::fabs(hull.likelyLo), std::fabs(hull.likelyHi));
+  double likely = std::max(std::fabs(hull.likelyLo), std::fabs(hull.likelyHi));
   return !pre.hasLikely() || !(hull.absMax() <= kFar * likely);
 }
 
@@ -441,8 +440,8 @@ void LinearBounds::refine(OpResult result, AbstractValue &pre) {
   if (held > kMostHeld)
     forget();
   if (budget <= 0 || !shape || !getFloatFormat(getElementType(result)) ||
-      pre.rank() != shape->size() ||
-      !isFar(pre) || !mayCancel(result, getStep(result), ctx))
+      pre.rank() != shape->size() || !isFar(pre) ||
+      !mayCancel(result, getStep(result), ctx))
     return;
   Plan plan;
   std::vector<Box> blocks;

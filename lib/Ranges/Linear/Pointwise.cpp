@@ -98,8 +98,7 @@ public:
       part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
         const double *from = part.numbers.data() + size_t(at) * forms.rows;
         operand.add(from, index, factor, forms);
-        forms.lose(from,
-                   kSlack * operand.cell(operand.index(index)).absMax());
+        forms.lose(from, kSlack * operand.cell(operand.index(index)).absMax());
       });
       factor = sign;
     }
@@ -145,8 +144,9 @@ class FunctionStep : public PointwiseStep {
 public:
   /// `middle` are the first of the lines for each of the operand's cells, which
   /// lie in `bounds`.
-  FunctionStep(Aligned operand, UnaryKernel kernel, std::vector<Interval> bounds,
-               std::vector<Relaxation> middle, bool exact)
+  FunctionStep(Aligned operand, UnaryKernel kernel,
+               std::vector<Interval> bounds, std::vector<Relaxation> middle,
+               bool exact)
       : PointwiseStep({std::move(operand)}), kernel(std::move(kernel)),
         bounds(std::move(bounds)), exact(exact) {
     lines.front() = std::move(middle);
@@ -299,8 +299,8 @@ static std::unique_ptr<Step> makeFunction(OpResult result, Value input,
 static std::unique_ptr<Step> makeLimit(OpResult result, Value input, Value low,
                                        Value high, TransferContext &ctx) {
   Unary unary{UnaryFunction::HardTanh, -kInfinity, kInfinity};
-  for (auto [limit, number] : {std::pair(low, &unary.alpha),
-                               std::pair(high, &unary.beta)}) {
+  for (auto [limit, number] :
+       {std::pair(low, &unary.alpha), std::pair(high, &unary.beta)}) {
     if (!limit)
       continue;
     std::optional<double> known = ctx.of(limit).constant();
@@ -334,7 +334,8 @@ static std::unique_ptr<Step> makeBatchNorm(mp::BatchNormOp op,
   if (!operands)
     return nullptr;
   size_t count = size_t((*shape)[1]);
-  auto read = [&](Value value, double none) -> std::optional<std::vector<double>> {
+  auto read = [&](Value value,
+                  double none) -> std::optional<std::vector<double>> {
     std::vector<double> numbers(count, none);
     if (!value)
       return numbers;
@@ -369,10 +370,9 @@ static std::unique_ptr<Step> makeBatchNorm(mp::BatchNormOp op,
     double middle = factor.midpoint();
     double x = channels.cell(channels.groups() == 1 ? 0 : i).absMax();
     double far = addUp(x, std::fabs((*mean)[i]));
-    double terms =
-        addUp(mulUp(factor.maxAbs(), far), std::fabs((*bias)[i]));
-    double error = addUp(mulUp(factor.radius(), far),
-                         mulUp(8 * unit + 4 * kSlack, terms));
+    double terms = addUp(mulUp(factor.maxAbs(), far), std::fabs((*bias)[i]));
+    double error =
+        addUp(mulUp(factor.radius(), far), mulUp(8 * unit + 4 * kSlack, terms));
     affine.push_back({middle, (*bias)[i] - (*mean)[i] * middle,
                       addUp(error, 8 * format.minSubnormal)});
   }

@@ -108,11 +108,16 @@ public:
       if (index.back() == part.box.first.back()) {
         Index row(index);
         row.back() = 0;
-        WeightedSum{from, count, forms.rows,
-                    into.numbers.data() + size_t(into.box.find(row)) * forms.rows,
-                    terms, forms.rows,
+        WeightedSum{from,
+                    count,
+                    forms.rows,
+                    into.numbers.data() +
+                        size_t(into.box.find(row)) * forms.rows,
+                    terms,
+                    forms.rows,
                     weights.data() + (transposed ? column * terms : column),
-                    transposed ? terms : 1, transposed ? 1 : columns,
+                    transposed ? terms : 1,
+                    transposed ? 1 : columns,
                     forms.rows}
             .add();
       }
@@ -160,16 +165,17 @@ std::unique_ptr<Step> MatrixStep::make(OpResult result, Value input,
   if (!numbers)
     return nullptr;
   step->weights = std::move(*numbers);
-  std::vector<double> most = magnitudesAlong(
-      ctx.of(input), int64_t(in->size()) - 1, step->terms);
+  std::vector<double> most =
+      magnitudesAlong(ctx.of(input), int64_t(in->size()) - 1, step->terms);
   const FloatFormat &sums = ctx.productFormat(input);
   for (double &weight : step->weights)
     weight *= alpha;
   for (size_t column = 0; column < step->columns; ++column) {
     double sum = step->biasMost();
     for (size_t k = 0; k < step->terms; ++k) {
-      double weight = step->weights[step->transposed ? column * step->terms + k
-                                                     : k * step->columns + column];
+      double weight =
+          step->weights[step->transposed ? column * step->terms + k
+                                         : k * step->columns + column];
       sum = addUp(sum, mulUp(std::fabs(weight), most[k]));
     }
     // alpha, beta and the bias round as well.
@@ -201,9 +207,7 @@ private:
     int64_t first(int64_t position) const { return position * stride - pad; }
   };
   Box inputBox(const Box &box, Trace *trace) const;
-  Box biasBox(const Box &box) const {
-    return {{box.first[1]}, {box.size[1]}};
-  }
+  Box biasBox(const Box &box) const { return {{box.first[1]}, {box.size[1]}}; }
 
   bool setBias(Value value, TransferContext &ctx) {
     if (!value)
@@ -253,7 +257,8 @@ void ConvolutionStep::pull(const Part &part, Forms &forms) const {
       positions *= size_t(size);
     return positions * forms.rows;
   };
-  size_t fromStride = channelStride(part.box), toStride = channelStride(into.box);
+  size_t fromStride = channelStride(part.box),
+         toStride = channelStride(into.box);
   Box window = {Index(axes.size(), 0), {}};
   for (const Axis &axis : axes)
     window.size.push_back(axis.kernel);
@@ -277,11 +282,16 @@ void ConvolutionStep::pull(const Part &part, Forms &forms) const {
         if (own[2 + i] < 0 || own[2 + i] >= axis.size)
           return;
       }
-      WeightedSum{from, size_t(end - output), fromStride,
+      WeightedSum{from,
+                  size_t(end - output),
+                  fromStride,
                   into.numbers.data() + size_t(into.box.find(own)) * forms.rows,
-                  size_t(perGroup), toStride,
+                  size_t(perGroup),
+                  toStride,
                   weights.data() + output * perGroup * taps + tapAt,
-                  size_t(perGroup * taps), size_t(taps), forms.rows}
+                  size_t(perGroup * taps),
+                  size_t(taps),
+                  forms.rows}
           .add();
     });
   });
@@ -304,9 +314,9 @@ std::unique_ptr<Step> ConvolutionStep::make(mp::ConvOp op,
       (*out)[1] != outputs)
     return nullptr;
   step->outputsPerGroup = outputs / groups;
-  Window window = Window::get(ArrayRef(view->shape).drop_front(2),
-                              op.getStrides(), op.getDilations(), op.getPads(),
-                              op.getAutoPad());
+  Window window =
+      Window::get(ArrayRef(view->shape).drop_front(2), op.getStrides(),
+                  op.getDilations(), op.getPads(), op.getAutoPad());
   for (auto [i, dim] : llvm::enumerate(window.dims)) {
     int64_t size = (*in)[2 + i];
     if (size <= 0 || (*out)[2 + i] <= 0)
@@ -331,12 +341,11 @@ std::unique_ptr<Step> ConvolutionStep::make(mp::ConvOp op,
     double sum = step->biasMost();
     int64_t first = output / step->outputsPerGroup * step->perGroup;
     for (int64_t i = 0; i < step->perGroup * step->taps; ++i)
-      sum = addUp(
-          sum, mulUp(std::fabs(step->weights[size_t(
-                         output * step->perGroup * step->taps + i)]),
-                     most[size_t(first + i / step->taps)]));
-    step->losses.push_back(contractionError(
-        sums, double(step->perGroup * step->taps + 4), sum));
+      sum = addUp(sum, mulUp(std::fabs(step->weights[size_t(
+                                 output * step->perGroup * step->taps + i)]),
+                             most[size_t(first + i / step->taps)]));
+    step->losses.push_back(
+        contractionError(sums, double(step->perGroup * step->taps + 4), sum));
   }
   return step;
 }

@@ -52,8 +52,8 @@ public:
 
 protected:
   /// For sums of so many products: measured on ACAS Xu networks
-  /// (bench/acasxu.py under perf), where a product takes 1/30 ns and the rest of
-  /// a step, its errors and the interval of the form 2 ns an element.
+  /// (bench/acasxu.py under perf), where a product takes 1/30 ns and the rest
+  /// of a step, its errors and the interval of the form 2 ns an element.
   static double costOf(const Box &box, double products) {
     return double(box.volume()) * (4 + products / 16);
   }
@@ -71,8 +71,8 @@ std::unique_ptr<Step> makeWindow(mlir::OpResult result, TransferContext &ctx);
 std::unique_ptr<Step> makeView(mlir::OpResult result, TransferContext &ctx);
 
 /// The bound of a cell of a value of `format`, as it is stored. An element that
-/// is stored as an infinity, which few steps admit, counts as if it were rounded
-/// in a format without a largest number.
+/// is stored as an infinity, which few steps admit, counts as if it were
+/// rounded in a format without a largest number.
 inline Interval boundOf(const AbstractValue &value, const Cell &cell,
                         const FloatFormat &format) {
   Interval bound =

@@ -124,10 +124,9 @@ public:
       own->forEach([&](ArrayRef<int64_t> index, int64_t) {
         Index to(index);
         to[axis] = operand.offset + index[axis] * stride;
-        forms.add(part.numbers.data() +
-                      size_t(part.box.find(index)) * forms.rows,
-                  into.numbers.data() + size_t(into.box.find(to)) * forms.rows,
-                  1);
+        forms.add(
+            part.numbers.data() + size_t(part.box.find(index)) * forms.rows,
+            into.numbers.data() + size_t(into.box.find(to)) * forms.rows, 1);
       });
     }
   }
@@ -187,7 +186,8 @@ static std::unique_ptr<Step> makeTranspose(mp::TransposeOp op) {
 static std::unique_ptr<Step> makeConcat(mp::ConcatOp op) {
   MaybeShape shape = getShape(op.getResult());
   std::optional<int64_t> axis =
-      shape ? normalizeAxis(op.getAxis(), int64_t(shape->size())) : std::nullopt;
+      shape ? normalizeAxis(op.getAxis(), int64_t(shape->size()))
+            : std::nullopt;
   if (!axis)
     return nullptr;
   SmallVector<PartsStep::Operand> operands;
@@ -207,7 +207,8 @@ static std::unique_ptr<Step> makeConcat(mp::ConcatOp op) {
 static std::unique_ptr<Step> makeSplit(mp::SplitOp op, OpResult result) {
   MaybeShape shape = getShape(op.getInput());
   std::optional<int64_t> axis =
-      shape ? normalizeAxis(op.getAxis(), int64_t(shape->size())) : std::nullopt;
+      shape ? normalizeAxis(op.getAxis(), int64_t(shape->size()))
+            : std::nullopt;
   if (!axis)
     return nullptr;
   int64_t offset = 0;

@@ -49,8 +49,8 @@ public:
         size = box.size[resultAxes[i]];
       }
       int64_t first = axis.first(position);
-      int64_t last = axis.first(position + size - 1) +
-                     (axis.kernel - 1) * axis.dilation;
+      int64_t last =
+          axis.first(position + size - 1) + (axis.kernel - 1) * axis.dilation;
       int64_t inFirst = first, inLast = last;
       if (axis.size >= 0) {
         inFirst = std::clamp<int64_t>(first, 0, axis.size - 1);
@@ -166,9 +166,8 @@ template <typename OpT> static std::optional<Windows> getWindows(OpT op) {
   if (!in || !out || in->size() != out->size() || in->size() < spatial ||
       op.getCeilMode())
     return std::nullopt;
-  Window window =
-      Window::get(op.getKernelShape(), op.getStrides(), op.getDilations(),
-                  op.getPads(), op.getAutoPad());
+  Window window = Window::get(op.getKernelShape(), op.getStrides(),
+                              op.getDilations(), op.getPads(), op.getAutoPad());
   size_t leading = in->size() - spatial;
   SmallVector<WindowAxis, 4> axes(leading, {1, 1, 1, 0, -1});
   for (auto [i, dim] : llvm::enumerate(window.dims)) {
@@ -224,8 +223,8 @@ static std::unique_ptr<Step> makeAverage(mp::AveragePoolOp op,
   double most = ctx.of(op.getInput()).hull().absMax();
   double error =
       contractionError(ctx.sumFormat(op.getInput()), count + 8, most);
-  return std::make_unique<MeanStep>(
-      std::move(*windows), op.getCountIncludePad() ? count : 0, error);
+  return std::make_unique<MeanStep>(std::move(*windows),
+                                    op.getCountIncludePad() ? count : 0, error);
 }
 
 std::unique_ptr<Step> linear::makeWindow(OpResult result,
@@ -246,8 +245,8 @@ std::unique_ptr<Step> linear::makeWindow(OpResult result,
       .Case([&](mp::AveragePoolOp pool) { return makeAverage(pool, ctx); })
       .Case([&](mp::MaxPoolOp pool) -> std::unique_ptr<Step> {
         std::optional<Windows> windows = getWindows(pool);
-        return windows ? std::make_unique<MaximumStep>(
-                             std::move(*windows), ctx.of(pool.getInput()))
+        return windows ? std::make_unique<MaximumStep>(std::move(*windows),
+                                                       ctx.of(pool.getInput()))
                        : nullptr;
       })
       .Case([&](mp::GlobalAveragePoolOp) {

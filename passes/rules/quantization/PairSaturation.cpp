@@ -77,6 +77,6 @@ void PairSaturation::judge(Operation *op, const RangeAnalysis &ranges) {
                (share > kRare ? percentOf(share) + " are expected to"
                               : "none is expected to") +
                ": what is past the end is lost")
-      .cause(product->rhs, "has neighbouring weights that are large and of one "
-                           "sign");
+      .cause(product->rhs,
+             "has neighbouring weights that are large and of one sign");
 }

@@ -78,6 +78,6 @@ TEST(Relaxation, SmoothFunctionsAreMetClosely) {
               1e-2);
   // No lines around a pole, or where nothing is known.
   EXPECT_FALSE(kernel.relax(Interval::whole()));
-  EXPECT_FALSE(UnaryKernel({UnaryFunction::Log}, ComputeError::none())
-                   .relax({-1, 1}));
+  EXPECT_FALSE(
+      UnaryKernel({UnaryFunction::Log}, ComputeError::none()).relax({-1, 1}));
 }
