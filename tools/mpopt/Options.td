@@ -153,7 +153,7 @@ defm input_shape : Valued<"input-shape">, Group<assumed>, InImporting,
   Flags<[Repeated]>, MetaVarName<"NAME=1x3x224x224[:f16]">,
   HelpText<"shape (? for an open dim) and dtype of an input">;
 defm method : Valued<"method">, Group<assumed>,
-  Visibility<[InCheck, InInstrument, InEmitMlir, InDiff]>,
+  Visibility<[InCheck, InInstrument, InEmitMlir, InDiff, InFix, InAdvise]>,
   MetaVarName<"NAME">,
   HelpText<"method of a TorchScript model (default forward)">;
 

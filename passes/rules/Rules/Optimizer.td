@@ -140,6 +140,7 @@ def LargeUpdate : TrainingRule<"MP415", "large-update"> {
 
 def Reduction : TrainingRule<"MP410", "reduction"> {
   let severity = "error";
+  let dtypes = ["f16", "bf16", "f32"];
   let since = "0.2";
   let thresholds = [
     Threshold<"reduction-underflow", "0.1",

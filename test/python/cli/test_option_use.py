@@ -34,6 +34,7 @@ OPTIONS = {
     "policy": ("tensorflow-cuda", ASSUMING),
     "target": ("strict16", ASSUMING | CONVERTING),
     "device": ("a100", {"advise"}),
+    "effort": ("high", ASSUMING),
     "input": ("x=0:1", ASSUMING | CONVERTING),
     "assume": ("0:1", ASSUMING | CONVERTING),
     "dim": ("N=2", IMPORTING | CONVERTING),
