@@ -65,7 +65,7 @@ struct Grid {
   }
 };
 
-/// What a weight's codes are.
+/// The codes of a weight, counted.
 struct CodeUse {
   std::array<uint64_t, 256> count{}; ///< by byte
   std::vector<uint8_t> largest;      ///< by unit, a rank

@@ -20,7 +20,7 @@ std::string text(double value);
 /// `2.5 %`.
 std::string percent(double share);
 
-/// What is known of a module once its bytes were read.
+/// A module's scales and codes, once its bytes were read.
 struct Reading {
   std::optional<CodeFormat> format;
   std::optional<Grid> grid; ///< nothing where the layout does not fit

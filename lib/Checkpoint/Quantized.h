@@ -11,7 +11,7 @@
 
 namespace mpopt::checkpoints {
 
-/// What a tensor beside the codes scales.
+/// The tensor that a scale beside the codes belongs to.
 enum class ScaleRole { Weight, Second, Input, Query, Key, Value, Output };
 inline constexpr size_t kRoles = 7;
 

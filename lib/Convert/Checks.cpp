@@ -97,7 +97,7 @@ static std::string checkStructure(const onnx::ModelProto &model) {
   try {
     onnx::checker::check_model(model);
   } catch (const std::exception &error) {
-    // What runtimes take: equal names in two branches (names that clash the
+    // Runtimes take these: equal names in two branches (names that clash the
     // importer refuses), an output without a shape.
     std::string line = firstLine(error);
     bool isTaken = StringRef(line).contains("single static assignment") ||

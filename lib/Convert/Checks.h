@@ -26,7 +26,8 @@ void sortNodes(onnx::GraphProto &graph);
 /// those of outputs become the inferred ones.
 void mendShapes(onnx::ModelProto &model, TensorSource &source);
 
-/// What ONNX's own checks say. Of large weights they see the types alone.
+/// The faults that ONNX's own checks find. Of large weights they see the types
+/// alone.
 Faults findFaults(const onnx::ModelProto &model, TensorSource &source);
 
 } // namespace mpopt::convert

@@ -16,7 +16,7 @@ using llvm::Twine;
 using onnx::TensorProto;
 
 //===----------------------------------------------------------------------===//
-// What is used
+// Used values
 //===----------------------------------------------------------------------===//
 
 static void markValue(Value *value);
@@ -63,7 +63,7 @@ void convert::markLive(Model &model) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is asked for
+// Requests
 //===----------------------------------------------------------------------===//
 
 /// All that the node reads and gives; a call's function with it and, if
@@ -168,7 +168,7 @@ static void keepIslands(Model &model) {
 }
 
 //===----------------------------------------------------------------------===//
-// What follows
+// Consequences
 //===----------------------------------------------------------------------===//
 
 // Their results are elements of their operands.
@@ -283,7 +283,7 @@ bool Between::widenMakers() {
   return changed;
 }
 
-/// What an FP32 op in a body gives leaves the body in FP32.
+/// The result of an FP32 op in a body leaves the body in FP32.
 bool Between::widenBorders() {
   bool changed = false;
   model.forEachGraph([&](Graph &graph) {

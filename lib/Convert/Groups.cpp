@@ -172,7 +172,7 @@ void GroupMaker::run() {
     return allWide("scales keep their type");
   if (domain.empty() && llvm::is_contained(kMadeByAttribute, op)) {
     allWide("its type is an attribute, for which runtimes have FP32 only");
-    // What it takes the shape of is of any type.
+    // The tensor whose shape it takes is of any type.
     node.reads.assign(node.inputs.size(), nullptr);
     return;
   }

@@ -1,7 +1,7 @@
 //===- Signature.h - The type variables of a node ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What an operand or result may be at the model's opset: by the ONNX library's
+// The types of operands and results at the model's opset: by the ONNX library's
 // definitions, and by ONNX Runtime's for its own ops (ContribTypes.def).
 //
 //===----------------------------------------------------------------------===//

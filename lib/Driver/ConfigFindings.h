@@ -10,8 +10,8 @@
 
 namespace mpopt {
 
-/// What the selected rules say of the training configuration, by itself and for
-/// the model, to which no precision was applied yet.
+/// The findings of the selected rules in the training configuration, alone and
+/// for the model, to which no precision was applied yet.
 std::vector<Finding> findConfigFaults(const Options &options,
                                       mlir::ModuleOp module);
 

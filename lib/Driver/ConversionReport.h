@@ -16,7 +16,7 @@ struct JudgedConversion {
   bool isCopy = false;
   /// Largest expected error of an output; nothing if it is not known.
   std::optional<double> error;
-  /// What stands in the way of the error that was asked for; empty if nothing.
+  /// The obstacle to the error that was asked for; empty if there is none.
   std::string obstacle;
   uint64_t nodes = 0;
 };

@@ -219,7 +219,7 @@ Error Run::convert() {
   fault = converter->findFault(stale);
   if (!stale.empty() && !staleBefore.empty())
     converter->mendShapes();
-  // What the source gets wrong itself the result may, too.
+  // The result may have the faults of the source.
   if (fault.empty() && staleBefore.empty())
     fault = stale;
   return fault.empty()
@@ -281,7 +281,7 @@ Error Run::analyse(StringRef written) {
   std::optional<ModelReport> source = checkModel(second, path, {});
   if (!source)
     return llvm::createStringError("");
-  // What quantisation does to a model is no conversion's doing.
+  // The error of quantisation is none of the conversion's.
   if (std::optional<double> before = getLargestError(*source);
       before && judged.error)
     judged.error = std::max(*judged.error - *before, 0.0);
@@ -391,7 +391,7 @@ int Run::run() {
   progress.clear();
   if (!error)
     return write();
-  // What has no text was printed.
+  // An error without a text was printed.
   if (std::string text = llvm::toString(std::move(error)); !text.empty())
     printError(path + ": " + text);
   return kFault;

@@ -220,7 +220,7 @@ double mpopt::withoutLimit(double rms) {
 /// those of all errors and those of the errors by each cause.
 static void splitByCause(OutputEffect &output, ByCause byCause, double squares,
                          double errors, bool isScaled) {
-  // What is clipped is missing: without quantisation the output is larger by
+  // The clipped part is missing: without quantisation the output is larger by
   // it, and errors are parts of that. Scales that are taken from the numbers
   // clip next to nothing.
   double lost = byCause[size_t(QuantizationCause::Saturation)];

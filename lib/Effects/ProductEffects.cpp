@@ -164,7 +164,7 @@ public:
   double errorBy(size_t product) const;
   /// Products without which every output's error is at most `aim`; nothing if
   /// an error is not known. As squares add up, the largest go first.
-  /// What is left is to meet the aim in a run, too: `uncertain` is the factor
+  /// The rest is to meet the aim in a run, too: `uncertain` is the factor
   /// by which estimates are off at times.
   std::optional<std::vector<size_t>> findKept(double aim,
                                               double uncertain) const;
@@ -217,7 +217,7 @@ ProductSquares::findKept(double aim, double uncertain) const {
   std::vector<size_t> kept;
   double most = aim * aim;
   while (llvm::any_of(left, [&](double square) { return square > most; })) {
-    // What is too much, and no more: the rest of an output does not count.
+    // The excess counts, and no more: the rest of an output does not count.
     size_t best = 0;
     double gain = 0;
     for (size_t product = 0; product < squares.front().size(); ++product) {

@@ -122,7 +122,7 @@ private:
   int64_t taps, channels, terms;
 };
 
-/// What one pair loses on average.
+/// The average loss of one pair.
 struct LostPair {
   double share = 0, mean = 0, square = 0;
 };

@@ -112,7 +112,8 @@ std::optional<LoopState> mpopt::findLoopState(Value result) {
   LoopState state;
   state.ops = findBetween(argument, yielded, *flows->body);
   const FloatFormat *format = getFloatFormat(getElementType(result));
-  // What is FP32 in the file or by a list is stored once, behind the loop.
+  // A state that is FP32 in the file or by a list is stored once, behind the
+  // loop.
   bool isWide = llvm::all_of(state.ops, [](Operation *op) {
     return isInserted(op) || op->hasAttr("mp.kept");
   });

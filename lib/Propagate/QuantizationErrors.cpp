@@ -353,7 +353,7 @@ errorOfConstant(mp::ConstantOp op, const RangeAnalysis &ranges) {
   return std::nullopt;
 }
 
-/// What a rectifier that is missing would have taken away.
+/// The values that a missing rectifier would have set to 0.
 static QuantizationError errorOfRectifier(Value value,
                                           const RangeAnalysis &ranges) {
   QuantizationError result;

@@ -109,7 +109,7 @@ static std::string describeUndeclared(const ModelReport &report) {
   return llvm::join(parts, "; ");
 }
 
-/// What leaves less of an error: a recipe with finer scales, or products in
+/// The ways to a smaller error: a recipe with finer scales, or products in
 /// FP32.
 static std::string describeRecipe(const ScalingReport &scaling) {
   std::string text;

@@ -144,7 +144,7 @@ static std::string describeSaved(const SavedReport &saved) {
                          : text;
 }
 
-/// Whether it fits, what makes it fit, and how long passes may be.
+/// The verdict, the changes that make it fit, the longest pass.
 static std::string describeFit(const MemoryReport &memory) {
   const MemoryReport::Fit &fit = *memory.fit;
   std::string text = fit.fits() ? "fits: " : "does not fit: ";

@@ -86,7 +86,7 @@ static bool isTaken(StringRef name, const TrainFp8 &fp8) {
                       [&](StringRef filter) { return name.contains(filter); });
 }
 
-/// Whether `filter` is whole parts of the name where it first occurs.
+/// True if `filter` is whole parts of the name where it first occurs.
 static bool isWhole(StringRef name, StringRef filter) {
   size_t begin = name.find(filter), end = begin + filter.size();
   return (begin == 0 || name[begin - 1] == '.' || filter.starts_with(".")) &&

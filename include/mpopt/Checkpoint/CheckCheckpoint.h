@@ -1,10 +1,10 @@
 //===- CheckCheckpoint.h - Rules about quantised checkpoints ----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What files of weights say of themselves: scales that are missing, bad, or
-// another tensor's, codes that are clipped or wasted, blocks of another size
-// (MP601 to MP603, MP616 to MP619). No graph is known, so that nothing is said
-// of outputs.
+// Faults that a file of weights shows without its model: scales that are
+// missing, bad, or another tensor's, codes that are clipped or wasted, blocks
+// of another size (MP601 to MP603, MP616 to MP619). No graph is known, so that
+// nothing is said of outputs.
 //
 //===----------------------------------------------------------------------===//
 

@@ -38,7 +38,8 @@ struct ConvertRequest {
       findShape;
 };
 
-/// What `findShape` calls a node's result that has no name of the file's.
+/// The name by which `findShape` finds a node's result that the file leaves
+/// unnamed.
 std::string nameResult(llvm::StringRef node, size_t index);
 
 /// A node that computes in FP32 in the result.
@@ -91,8 +92,8 @@ public:
   /// All 16-bit floats to FP32.
   Conversion widenAll();
 
-  /// What ONNX's own checks say of the model as it is now, one line; empty if
-  /// nothing. `stale` is set instead for what runtimes take.
+  /// The first fault that ONNX's own checks find in the model as it is now, one
+  /// line; empty if none. `stale` is set instead for what runtimes take.
   std::string findFault(std::string &stale) const;
 
   /// Mends stated shapes that are stale.

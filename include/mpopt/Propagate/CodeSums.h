@@ -40,7 +40,8 @@ struct PairSums {
   /// All pairs of a row of activations, those that saturate for some codes, and
   /// for how many of them it is expected.
   double count = 0, possible = 0, expected = 0;
-  /// What is added to a sum of each output channel, in products of codes.
+  /// The error that is added to a sum of each output channel, in products of
+  /// codes.
   std::vector<double> mean, variance;
   /// The share of the sums that lose anything.
   double share = 0;

@@ -1,7 +1,7 @@
 //===- OperandErrors.h - The error of scaling operands ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What storing an operand of a product as codes with scales changes of it
+// The error of storing an operand of a product as codes with scales
 // (Precision::operands). Weights are stored here as the product reads them, to
 // the bit. Of activations the moments of each group say it: the largest of the
 // elements that share a scale is expected where their tails leave half a chance

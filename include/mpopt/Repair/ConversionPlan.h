@@ -1,8 +1,8 @@
 //===- ConversionPlan.h - What of a model becomes low, as data --*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the search for a mixed precision decides and the writer of a format
-// (lib/Convert) carries out. It shows neither IR nor protobuf.
+// The decisions of the search for a mixed precision, which the writer of a
+// format (lib/Convert) carries out. It shows neither IR nor protobuf.
 //
 //===----------------------------------------------------------------------===//
 

@@ -51,7 +51,7 @@ struct TensorScale {
   double decibels = 0;
 };
 
-/// What is asked of scales beside the least error.
+/// Demands on scales beside the least error.
 struct ScaleRequest {
   /// Bits above those of the least error.
   int headroom = 0;

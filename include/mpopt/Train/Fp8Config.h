@@ -66,7 +66,7 @@ struct LinearLayer {
   int64_t inputs = 0, outputs = 0;
 };
 
-/// What the layers of a model say of a configuration.
+/// The faults of a configuration that the layers of a model show.
 std::vector<TrainFault> judgeLayers(const TrainFp8 &fp8,
                                     llvm::ArrayRef<LinearLayer> layers);
 

@@ -42,10 +42,10 @@ struct MemoryFit {
   std::optional<int64_t> most, mostCheckpointed;
 };
 
-/// What makes a step fit into `budget` bytes of each rank: passes of fewer
-/// samples, checkpointing, optimizer state of 8 bits, or several of these; then
-/// sharding over more ranks as well. What an allocator and kernels take on top
-/// is not in it.
+/// The changes that make a step fit into `budget` bytes of each rank: passes of
+/// fewer samples, checkpointing, optimizer state of 8 bits, or several of
+/// these; then sharding over more ranks as well. What an allocator and kernels
+/// take on top is not in it.
 MemoryFit fitMemory(const StepMemory &step, double budget);
 
 /// `24GiB`, `80GB`, `5e9`: bytes. Nothing if it is not positive.

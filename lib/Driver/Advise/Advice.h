@@ -22,7 +22,8 @@ struct AdviceRow {
   /// Bytes that the device holds: weights and live tensors, or all of a
   /// training step.
   double bytes = 0;
-  /// What makes a step fit that does not (Train/MemoryFit.h); may be empty.
+  /// The changes that make a step fit that does not (Train/MemoryFit.h); may be
+  /// empty.
   std::string changes;
   /// Largest expected error of an output; NaN if one is not known.
   double error = 0;

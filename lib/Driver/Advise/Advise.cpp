@@ -166,7 +166,7 @@ static bool measure(const Options &options, const Candidate &candidate,
 // The choice
 //===----------------------------------------------------------------------===//
 
-/// What most of the time of the first row is spent on, as a clause.
+/// The part that most of the first row's time is spent on, as a clause.
 static std::string describeBound(const Workload &work) {
   double longest = std::max({work.compute, work.memory, work.launches});
   StringRef what =

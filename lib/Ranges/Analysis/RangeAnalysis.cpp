@@ -165,7 +165,7 @@ void RangeAnalysis::Driver::visitFunction(FunctionOpInterface function) {
 static constexpr size_t kCellBudget = 1 << 23;
 static constexpr size_t kMostGroups = 8192, kFewestGroups = 64;
 
-/// What forms may cost, in half nanoseconds: half of the rest of a check, which
+/// The budget of forms, in half nanoseconds: half of the rest of a check, which
 /// takes some 10 ms and 50 us an op (`bench/run scaling`).
 static constexpr double kCost = 1e7, kCostAnOp = 5e4;
 /// How much more high effort may cost: ten times the rest of a check.

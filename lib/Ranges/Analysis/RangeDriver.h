@@ -161,7 +161,7 @@ private:
   bool trains = false;
   SharedSums shared;
   linear::LinearBounds relaxation{*this};
-  /// What `relaxation` was allowed at first, and the contractions that may ask.
+  /// The first allowance of `relaxation`, and the contractions that may ask.
   double allowance = 0;
   size_t contractions = 0;
   /// Bounds are those of the parts of an input's box.

@@ -354,7 +354,7 @@ std::optional<WeightView> RangeAnalysis::Driver::findWeights(Value value,
       if (!to || cast.getSaturate() || cast.getRoundMode() ||
           !getFloatFormat(getElementType(cast.getInput())))
         return std::nullopt;
-      // What scales do to weights is asked of the weights (ScaledWeights.h).
+      // The weights know the errors of their scales (ScaledWeights.h).
       if (!cast->hasAttr(kScaledAttr))
         view.roundings.insert(view.roundings.begin(), to);
       // Only casts of constants have some: the first one that is applied.

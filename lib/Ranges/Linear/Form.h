@@ -24,7 +24,7 @@
 
 namespace mpopt::linear {
 
-/// What the coefficients and constants of a form are off by, as a share of the
+/// The error of the coefficients and constants of a form, as a share of the
 /// magnitudes that were added up: each is a sum of at most 2^22 products of
 /// doubles (kMostNumbers), so of 2^22 roundings of 2^-53, and one more.
 inline constexpr double kSlack = 0x1p-30;

@@ -51,12 +51,14 @@ MPOPT_INLINE static void addAll(const WeightedSum &sum) {
     addRows<kRowUnit>(sum, row);
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): TARGET is an attribute.
 #define LOOPS_FOR(NAME, BYTES, TARGET)                                         \
   namespace NAME {                                                             \
   TARGET static void add(const WeightedSum &sum) { addAll<BYTES>(sum); }       \
   static Loops all() { return {add}; }                                         \
   }
 MPOPT_FOR_INSTRUCTION_SETS(LOOPS_FOR)
+// NOLINTEND(bugprone-macro-parentheses)
 
 void WeightedSum::add() const {
   static const std::vector<Loops> found = MPOPT_RUNNABLE_LOOPS(Loops);

@@ -34,7 +34,7 @@ static constexpr size_t kMostKinds = 64;
 static constexpr double kShares = 4;
 /// From how far above what is expected a bound is worth looking at.
 static constexpr double kFar = 2;
-/// What reading a weight costs, in the units of Step::cost, and the weights
+/// The cost of reading a weight, in the units of Step::cost, and the weights
 /// that are held from one tensor to the next (32 MiB).
 static constexpr double kCostAWeight = 8;
 static constexpr size_t kMostHeld = size_t(1) << 22;
@@ -261,7 +261,10 @@ bool LinearBounds::planDepth(OpResult result, const AbstractValue &pre,
       }
     }
     // To the contraction before.
-    while (most > 0 && !plan.contractions[--most]) {
+    while (most > 0) {
+      --most;
+      if (plan.contractions[most])
+        break;
     }
   }
   return false;
@@ -276,7 +279,7 @@ struct LinearBounds::Bounds {
   std::vector<double> rows;
 };
 
-/// What storing a result adds to its forms.
+/// Adds the rounding of a stored result to its forms.
 void LinearBounds::store(Value value, const Part &part, Forms &forms) {
   const AbstractValue &pre = ctx.preRounding(value);
   const FloatFormat &format = *getFloatFormat(getElementType(value));

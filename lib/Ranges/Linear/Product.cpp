@@ -58,7 +58,8 @@ static std::vector<double> magnitudesAlong(const AbstractValue &value,
 }
 
 namespace {
-/// What products and convolutions share: the bias, and an error a channel.
+/// The parts that products and convolutions share: the bias, and an error a
+/// channel.
 class WeightStep : public Step {
 public:
   bool isContraction() const override { return true; }

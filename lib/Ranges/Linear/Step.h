@@ -20,7 +20,7 @@
 
 namespace mpopt::linear {
 
-/// What a run with some box would do, without its coefficients.
+/// A run with some box, without its coefficients.
 class Trace {
 public:
   /// An operand's elements that take part.
@@ -41,7 +41,7 @@ public:
   virtual void trace(const Box &box, Trace &trace) const = 0;
   /// Adds to the coefficients of the operands, which are covered.
   virtual void pull(const Part &part, Forms &forms) const = 0;
-  /// What a row takes for the results in `box`, in half nanoseconds.
+  /// The cost of a row for the results in `box`, in half nanoseconds.
   virtual double cost(const Box &box) const { return costOf(box, 0); }
   /// The op moves or chooses numbers that are stored, and makes no new ones.
   virtual bool isExact() const { return false; }

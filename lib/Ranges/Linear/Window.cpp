@@ -36,17 +36,17 @@ struct Windows {
   SmallVector<int64_t, 4> resultAxes;
 };
 
-class WindowStep : public Step, protected Windows {
+class WindowStep : public Step {
 public:
-  explicit WindowStep(Windows windows) : Windows(std::move(windows)) {}
+  explicit WindowStep(Windows windows) : windows(std::move(windows)) {}
 
   void trace(const Box &box, Trace &trace) const override {
     Box read;
-    for (auto [i, axis] : llvm::enumerate(axes)) {
+    for (auto [i, axis] : llvm::enumerate(windows.axes)) {
       int64_t position = 0, size = 1;
-      if (resultAxes[i] >= 0) {
-        position = box.first[resultAxes[i]];
-        size = box.size[resultAxes[i]];
+      if (windows.resultAxes[i] >= 0) {
+        position = box.first[windows.resultAxes[i]];
+        size = box.size[windows.resultAxes[i]];
       }
       int64_t first = axis.first(position);
       int64_t last =
@@ -61,12 +61,12 @@ public:
       trace.note(inFirst - first);
       trace.note(last - inLast);
     }
-    trace.read(input, read);
+    trace.read(windows.input, read);
   }
 
   double cost(const Box &box) const override {
     double taps = 1;
-    for (const WindowAxis &axis : axes)
+    for (const WindowAxis &axis : windows.axes)
       taps *= double(axis.kernel);
     return taps * double(box.volume());
   }
@@ -75,13 +75,14 @@ protected:
   /// Calls `visit` with the indices of the operand in a window.
   void forWindow(ArrayRef<int64_t> index,
                  llvm::function_ref<void(ArrayRef<int64_t>)> visit) const {
-    Box taps = {Index(axes.size(), 0), {}};
-    for (const WindowAxis &axis : axes)
+    Box taps = {Index(windows.axes.size(), 0), {}};
+    for (const WindowAxis &axis : windows.axes)
       taps.size.push_back(axis.kernel);
-    Index own(axes.size());
+    Index own(windows.axes.size());
     taps.forEach([&](ArrayRef<int64_t> tap, int64_t) {
-      for (auto [i, axis] : llvm::enumerate(axes)) {
-        int64_t position = resultAxes[i] < 0 ? 0 : index[resultAxes[i]];
+      for (auto [i, axis] : llvm::enumerate(windows.axes)) {
+        int64_t position =
+            windows.resultAxes[i] < 0 ? 0 : index[windows.resultAxes[i]];
         own[i] = axis.first(position) + tap[i] * axis.dilation;
         if (axis.size >= 0 && (own[i] < 0 || own[i] >= axis.size))
           return;
@@ -89,6 +90,8 @@ protected:
       visit(own);
     });
   }
+
+  const Windows windows;
 };
 
 class MeanStep : public WindowStep {
@@ -99,7 +102,7 @@ public:
       : WindowStep(std::move(windows)), divisor(divisor), error(error) {}
 
   void pull(const Part &part, Forms &forms) const override {
-    Part &into = forms.of(input);
+    Part &into = forms.of(windows.input);
     part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
       const double *from = part.numbers.data() + size_t(at) * forms.rows;
       double count = divisor;
@@ -122,12 +125,12 @@ class MaximumStep : public WindowStep {
 public:
   MaximumStep(Windows windows, const AbstractValue &known)
       : WindowStep(std::move(windows)), known(known),
-        cells(known, axes.size()) {}
+        cells(known, this->windows.axes.size()) {}
 
   bool isExact() const override { return true; }
 
   void pull(const Part &part, Forms &forms) const override {
-    Part &into = forms.of(input);
+    Part &into = forms.of(windows.input);
     part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
       const double *from = part.numbers.data() + size_t(at) * forms.rows;
       double most = -kInfinity, least = -kInfinity;

@@ -155,8 +155,8 @@ bool CastSearch::shrinkBy(ArrayRef<Node> gone, bool split) {
   return first && second;
 }
 
-/// What may go, by kind: first what multiplies, which costs most, then by where
-/// a kind comes first.
+/// The nodes that may go, by kind: products first, which cost most, then by
+/// where a kind comes first.
 SmallVector<SmallVector<Node>> CastSearch::groupByKind(bool backward) const {
   SmallVector<Node> order;
   llvm::copy_if(kept, std::back_inserter(order),

@@ -18,7 +18,7 @@ class Prices {
 public:
   explicit Prices(const Nodes &nodes);
 
-  /// What a node costs more in FP32 than in 16 bits.
+  /// The extra cost of a node in FP32 over 16 bits.
   int64_t of(Node node) const { return prices[node]; }
   /// True if it adds up products.
   bool multiplies(Node node) const { return products[node]; }

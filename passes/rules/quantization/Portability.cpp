@@ -27,7 +27,7 @@ using namespace mlir;
 using namespace mpopt;
 
 namespace {
-/// What goes wrong on one target: ops of each kind, and the worst of pairs.
+/// The faults on one target: ops of each kind, and the worst of pairs.
 struct Troubles {
   size_t pairs = 0, sums = 0, zeroPoints = 0;
   double share = 0;

@@ -61,7 +61,7 @@ public:
   virtual ~TransferContext() = default;
 
   mlir::Operation *op() const { return current; }
-  /// What `function` gives while `op` is the current op.
+  /// The result of `function`, which sees `op` as the current op.
   template <typename Function> auto at(mlir::Operation *op, Function function) {
     llvm::SaveAndRestore<mlir::Operation *> now(current, op);
     return function();
