@@ -108,7 +108,8 @@ static double errorWith(const StorageFormat &format, const AbstractValue &value,
     // Tails that moments do not tell of: the largest is clipped.
     double most = std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)),
            past = most - format.ends().maxAbs();
-    // Of a tail that falls by e each deviation, in numbers of so many.
+    // Of a tail that falls by e each deviation, in numbers of so many: chosen,
+    // about the share of a layer's rows that hold an outlier.
     constexpr double kRare = 1.0 / 256;
     if (past > 0)
       its = std::max(its, past * past * kRare);
@@ -135,7 +136,8 @@ static double toFloat(double scale) {
 /// Scales are tried in steps of half a binade up to this many times the
 /// expected largest magnitude: E4M3 spans 2^15.
 static constexpr int kMostSteps = 16;
-/// A bound is taken where it adds at most so much to the least error.
+/// A bound is taken where it adds at most so much to the least error: chosen,
+/// a tenth is within what the seeds of a calibration differ by.
 static constexpr double kWorthProof = 1.1;
 
 static Choice choose(const OperandScaling &scaling, const AbstractValue &value,
