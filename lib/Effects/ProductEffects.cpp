@@ -290,8 +290,8 @@ ScalingReport mpopt::describeProducts(ModuleOp module, AnalysisManager analyses,
       product.decibels = 10 * std::log10(signal / noise);
   }
   // A largest error depends on few elements, a root mean square on all. Chosen
-  // on the lists of one set of 72 networks (FP8) and 12 (INT8), docs/fp8.md: with
-  // a second set 83 % and 9 of 12 lists are long enough.
+  // on the lists of one set of 72 networks (FP8) and 12 (INT8), docs/fp8.md:
+  // with a second set 83 % and 9 of 12 lists are long enough.
   constexpr double kOfRms = 1.3, kOfLargest = 1.5;
   report.keep = report.ofFloats ? rms.findKept(aim, kOfRms)
                                 : largest.findKept(aim, kOfLargest);
