@@ -4,11 +4,10 @@
 #include "mpopt/Support/DeviceFile.h"
 
 #include "mpopt/Support/BoundedJson.h"
-#include "mpopt/Support/InputFile.h"
+#include "mpopt/Support/Profile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <cmath>
 
@@ -16,12 +15,7 @@ using namespace mpopt;
 using llvm::StringRef;
 using llvm::Twine;
 
-namespace {
-struct EmbeddedDevice {
-  const char *name, *text;
-};
-} // namespace
-static const EmbeddedDevice kDevices[] = {
+static const EmbeddedProfile kDevices[] = {
 #include "Devices.inc"
 };
 
@@ -107,24 +101,10 @@ static llvm::Expected<DeviceProfile> parseDevice(StringRef name,
   return device;
 }
 
-std::vector<std::string> mpopt::getDeviceNames() {
-  std::vector<std::string> names;
-  for (const EmbeddedDevice &device : kDevices)
-    names.push_back(device.name);
-  return names;
-}
+std::vector<std::string> mpopt::getDeviceNames() { return getNames(kDevices); }
 
 llvm::Expected<DeviceProfile> mpopt::findDevice(StringRef nameOrFile) {
-  for (const EmbeddedDevice &device : kDevices)
-    if (nameOrFile == device.name)
-      return parseDevice(device.name, device.text);
-  // 1 MiB: a longer file is no profile.
-  constexpr uint64_t kMaxProfile = 1 << 20;
-  auto file = readInputFile(nameOrFile, kMaxProfile);
-  if (!file)
-    return llvm::createStringError("device '" + nameOrFile + "': neither " +
-                                   llvm::join(getDeviceNames(), ", ") +
-                                   " nor a file (it " +
-                                   llvm::toString(file.takeError()) + ")");
-  return parseDevice(nameOrFile, (*file)->getBuffer());
+  llvm::Expected<std::string> text =
+      readProfile("device", kDevices, nameOrFile);
+  return text ? parseDevice(nameOrFile, *text) : text.takeError();
 }

@@ -2,24 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mpopt/Support/TargetFile.h"
-#include "mpopt/Support/InputFile.h"
+#include "mpopt/Support/Profile.h"
 
 #include "mpopt/Support/BoundedJson.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <cmath>
 
 using namespace mpopt;
 
-namespace {
-struct EmbeddedTarget {
-  const char *name, *text;
-};
-} // namespace
-static const EmbeddedTarget kTargets[] = {
+static const EmbeddedProfile kTargets[] = {
 #include "Targets.inc"
 };
 
@@ -239,27 +233,13 @@ private:
 };
 } // namespace mpopt
 
-std::vector<std::string> mpopt::getTargetNames() {
-  std::vector<std::string> names;
-  for (const EmbeddedTarget &target : kTargets)
-    names.push_back(target.name);
-  return names;
-}
+std::vector<std::string> mpopt::getTargetNames() { return getNames(kTargets); }
 
 llvm::Expected<std::shared_ptr<const TargetProfile>>
 mpopt::findTarget(llvm::StringRef nameOrFile) {
-  for (const EmbeddedTarget &target : kTargets)
-    if (nameOrFile == target.name)
-      return TargetReader(target.name).read(target.text);
-  // 1 MiB: a longer file is no profile.
-  constexpr uint64_t kMaxProfile = 1 << 20;
-  auto file = readInputFile(nameOrFile, kMaxProfile);
-  if (!file)
-    return llvm::createStringError("target '" + nameOrFile + "': neither " +
-                                   llvm::join(getTargetNames(), ", ") +
-                                   " nor a file (it " +
-                                   llvm::toString(file.takeError()) + ")");
-  return TargetReader(nameOrFile.str()).read((*file)->getBuffer());
+  llvm::Expected<std::string> text =
+      readProfile("target", kTargets, nameOrFile);
+  return text ? TargetReader(nameOrFile.str()).read(*text) : text.takeError();
 }
 
 std::shared_ptr<const TargetProfile> mpopt::getStandardTarget() {
