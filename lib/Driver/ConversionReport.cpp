@@ -4,6 +4,7 @@
 #include "ConversionReport.h"
 
 #include "mpopt/Report/JsonSupport.h"
+#include "mpopt/Report/TextStyle.h"
 #include "mpopt/Support/Printable.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -84,10 +85,6 @@ void mpopt::writeConversion(llvm::raw_ostream &os, const Options &options,
   os << '\n';
 }
 
-static std::string count(size_t number, StringRef what) {
-  return (llvm::Twine(number) + " " + what + (number == 1 ? "" : "s")).str();
-}
-
 std::string mpopt::sumUp(const Options &options,
                          const JudgedConversion &judged) {
   const Conversion &made = judged.made;
@@ -102,9 +99,9 @@ std::string mpopt::sumUp(const Options &options,
     text += llvm::formatv("only {0:P0} of the multiplications became low; ",
                           1 - wide)
                 .str();
-  text += count(made.kept.size(), "node") + " of " +
+  text += plural(made.kept.size(), "node") + " of " +
           std::to_string(judged.nodes) + " in FP32, " +
-          count(made.casts.size(), "inserted cast");
+          plural(made.casts.size(), "inserted cast");
   if (made.bytesBefore > 0)
     text += llvm::formatv(", weights {0:P0} of what they were",
                           double(made.bytesAfter) / double(made.bytesBefore))

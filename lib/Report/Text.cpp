@@ -3,16 +3,10 @@
 
 #include "TextReport.h"
 
-#include "llvm/ADT/Twine.h"
 #include "llvm/Support/Format.h"
 
 using namespace mpopt;
 using llvm::StringRef;
-using llvm::Twine;
-
-std::string mpopt::plural(uint64_t count, StringRef noun) {
-  return (Twine(count) + " " + noun + (count == 1 ? "" : "s")).str();
-}
 
 std::string mpopt::getNumber(double value) {
   std::string text;

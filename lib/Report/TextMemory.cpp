@@ -18,22 +18,6 @@ using llvm::StringRef;
 static constexpr unsigned kPartWidth = 24, kCellWidth = 11;
 static constexpr size_t kMaxSaved = 6;
 
-static std::string describeBytes(double bytes) {
-  // Powers of 1024.
-  static constexpr StringRef kUnits[] = {"B",   "KiB", "MiB",
-                                         "GiB", "TiB", "PiB"};
-  size_t unit = 0;
-  while (bytes >= 999.5 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  int digits = unit == 0 || bytes >= 99.95 ? 0 : bytes >= 9.995 ? 1 : 2;
-  os << llvm::format("%.*f ", digits, bytes) << kUnits[unit];
-  return text;
-}
-
 namespace {
 /// A line of the table: the bytes by scheme; nothing where they are not known.
 struct Line {

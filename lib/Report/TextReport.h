@@ -65,8 +65,6 @@ private:
 // Limits of long lists; JSON has everything.
 inline constexpr size_t kMaxPlaces = 8, kMaxNames = 3;
 
-// 1 node, 2 nodes.
-std::string plural(uint64_t count, llvm::StringRef noun);
 std::string getNumber(double value);
 std::string getInterval(const Interval &interval);
 

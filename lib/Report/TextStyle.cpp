@@ -7,9 +7,31 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/Format.h"
 
 using namespace mpopt;
 using llvm::StringRef;
+
+std::string mpopt::plural(uint64_t count, StringRef noun) {
+  return (llvm::Twine(count) + " " + noun + (count == 1 ? "" : "s")).str();
+}
+
+std::string mpopt::describeBytes(double bytes) {
+  // Powers of 1024.
+  static constexpr StringRef kUnits[] = {"B",   "KiB", "MiB",
+                                         "GiB", "TiB", "PiB"};
+  size_t unit = 0;
+  while (bytes >= 999.5 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  int digits = unit == 0 || bytes >= 99.95 ? 0 : bytes >= 9.995 ? 1 : 2;
+  os << llvm::format("%.*f ", digits, bytes) << kUnits[unit];
+  return text;
+}
 
 void TextStyle::paint(StringRef code, StringRef text) {
   if (options.color)

@@ -8,6 +8,12 @@
 
 namespace mpopt {
 
+/// `1 node`, `2 nodes`.
+std::string plural(uint64_t count, llvm::StringRef noun);
+
+/// Three digits and a unit of 1024: `16.0 MiB`.
+std::string describeBytes(double bytes);
+
 class TextStyle {
 public:
   TextStyle(llvm::raw_ostream &os, const WriteOptions &options)

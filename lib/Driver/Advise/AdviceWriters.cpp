@@ -18,26 +18,19 @@ using namespace mpopt;
 using llvm::StringRef;
 
 /// Three digits and a unit of a thousand: `1.25 ms`.
-static std::string describe(double value, llvm::ArrayRef<StringRef> units,
-                            double base) {
+static std::string describeTime(double seconds) {
+  static constexpr StringRef kUnits[] = {"us", "ms", "s"};
+  double value = seconds * 1e6;
   size_t unit = 0;
-  while (value >= 0.9995 * base && unit + 1 < units.size()) {
-    value /= base;
+  while (value >= 999.5 && unit + 1 < std::size(kUnits)) {
+    value /= 1000;
     ++unit;
   }
   int digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
   std::string text;
   llvm::raw_string_ostream(text)
-      << llvm::format("%.*f ", digits, value) << units[unit];
+      << llvm::format("%.*f ", digits, value) << kUnits[unit];
   return text;
-}
-
-static std::string describeTime(double seconds) {
-  return describe(seconds * 1e6, {"us", "ms", "s"}, 1000);
-}
-
-static std::string describeBytes(double bytes) {
-  return describe(bytes / 1024, {"KiB", "MiB", "GiB", "TiB"}, 1024);
 }
 
 static std::string describeError(const AdviceRow &row) {
@@ -50,27 +43,22 @@ static std::string describeError(const AdviceRow &row) {
   return text;
 }
 
-static std::string count(unsigned number, StringRef noun) {
-  return llvm::formatv("{0} {1}{2}", number, noun, number == 1 ? "" : "s")
-      .str();
-}
-
 /// A few words: what fails first.
 static std::string describeVerdict(const AdviceRow &row,
                                    const DeviceProfile &device) {
   if (!row.work.lacking.empty())
     return "no arithmetic of " + llvm::join(row.work.lacking, ", ");
   if (row.fails()) {
-    std::string text = row.errors ? count(row.errors, "error") : "";
+    std::string text = row.errors ? plural(row.errors, "error") : "";
     if (row.warnings)
-      text += (text.empty() ? "" : ", ") + count(row.warnings, "warning");
+      text += (text.empty() ? "" : ", ") + plural(row.warnings, "warning");
     return text + ": " + row.finding;
   }
   if (!row.fits(device))
     return row.changes.empty() ? "does not fit"
                                : "does not fit; it does with " + row.changes;
   if (row.kept)
-    return "fine with " + count(row.kept, "op") + " in FP32";
+    return "fine with " + plural(row.kept, "op") + " in FP32";
   return row.unknown ? "not known" : "fine";
 }
 
@@ -170,14 +158,14 @@ void mpopt::writeAdvice(llvm::raw_ostream &os, const Advice &advice,
   }
   const Workload &work = advice.rows.front().work;
   if (unsigned uneven = advice.rows.back().work.uneven)
-    style.wrap(count(uneven, "product") + " of " +
+    style.wrap(plural(uneven, "product") + " of " +
                    std::to_string(work.products) +
                    (uneven == 1 ? " has" : " have") +
                    " a size that is no multiple of what the full rate of " +
                    advice.device.name + " asks for",
                2, 0);
   if (work.open)
-    style.wrap(count(work.open, "tensor") +
+    style.wrap(plural(work.open, "tensor") +
                    (work.open == 1 ? " has" : " have") +
                    " an open dimension, which counts as 1: --dim NAME=N",
                2, 0);

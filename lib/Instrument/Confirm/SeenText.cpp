@@ -23,10 +23,6 @@ StringRef confirming::getNoun(bool isGradient) {
   return isGradient ? StringRef(keys::kGradient) : "value";
 }
 
-std::string confirming::plural(uint64_t count, StringRef noun) {
-  return (Twine(count) + " " + noun + (count == 1 ? "" : "s")).str();
-}
-
 std::string confirming::describeProbe(const Probe &probe) {
   const TensorFacts &tensor = probe.tensor;
   if (tensor.op.name.empty())

@@ -11,7 +11,6 @@ namespace mpopt::confirming {
 
 /// Four digits.
 std::string num(double value);
-std::string plural(uint64_t count, llvm::StringRef noun);
 
 /// `name (op, type)`.
 std::string describeProbe(const Probe &probe);
