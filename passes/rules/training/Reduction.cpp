@@ -32,6 +32,7 @@ private:
     const ParameterGradient *worst = nullptr;
   };
   Loss findLoss(const LossScaling &scaling, double from, double to);
+  FindingBuilder reportLoss(const Loss &loss);
   std::optional<FindingBuilder> judgeAbsorbed(const LossScaling &scaling,
                                               Type type, int64_t terms,
                                               const Twine &which);
@@ -154,22 +155,27 @@ Reduction::Loss Reduction::findLoss(const LossScaling &scaling, double from,
   return loss;
 }
 
-void Reduction::judgeCast(const LossScaling &scaling) {
-  Loss loss = findLoss(scaling, 0, 1);
-  if (!loss.worst)
-    return;
+FindingBuilder Reduction::reportLoss(const Loss &loss) {
   FindingBuilder finding =
       report(loss.worst->computed.getDefiningOp(), loss.worst->computed);
   finding.likely()
       .severity(Severity::Warning)
       .tensor(loss.worst->gradient)
-      .dtype(type)
-      .message("gradients are cast to " + getDtypeName(type) +
-               " for the sum over " + formatNumber(world) +
-               " workers: at the loss scale " + describeScale(scaling.inUse()) +
-               " " + describeShare(loss.share) +
-               " of all elements become 0, and no later step brings them back "
-               "unless the hook keeps what it has lost");
+      .dtype(type);
+  return finding;
+}
+
+void Reduction::judgeCast(const LossScaling &scaling) {
+  Loss loss = findLoss(scaling, 0, 1);
+  if (!loss.worst)
+    return;
+  FindingBuilder finding = reportLoss(loss);
+  finding.message(
+      "gradients are cast to " + getDtypeName(type) + " for the sum over " +
+      formatNumber(world) + " workers: at the loss scale " +
+      describeScale(scaling.inUse()) + " " + describeShare(loss.share) +
+      " of all elements become 0, and no later step brings them back "
+      "unless the hook keeps what it has lost");
   fixByWideSum(finding, scaling.facts());
 }
 
@@ -179,20 +185,14 @@ void Reduction::judgeDivided(const LossScaling &scaling) {
   Loss loss = findLoss(scaling, 1, factor);
   if (!loss.worst)
     return;
-  FindingBuilder finding =
-      report(loss.worst->computed.getDefiningOp(), loss.worst->computed);
-  finding.likely()
-      .severity(Severity::Warning)
-      .tensor(loss.worst->gradient)
-      .dtype(type)
-      .message("gradients are divided by " + formatNumber(factor) + " in " +
-               getDtypeName(type) + " before the sum over " +
-               formatNumber(world) + " workers: at the loss scale " +
-               describeScale(scaling.inUse()) + " another " +
-               describeShare(loss.share) +
-               " of all elements become 0; a factor of about " +
-               formatNumber(chooseFactor(int64_t(world))) +
-               " leaves room at both ends");
+  FindingBuilder finding = reportLoss(loss);
+  finding.message(
+      "gradients are divided by " + formatNumber(factor) + " in " +
+      getDtypeName(type) + " before the sum over " + formatNumber(world) +
+      " workers: at the loss scale " + describeScale(scaling.inUse()) +
+      " another " + describeShare(loss.share) +
+      " of all elements become 0; a factor of about " +
+      formatNumber(chooseFactor(int64_t(world))) + " leaves room at both ends");
   addFixes(finding, scaling);
 }
 
