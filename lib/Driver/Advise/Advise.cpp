@@ -109,21 +109,16 @@ static void addTraining(const ModelReport &report, const DeviceProfile &device,
     return;
   const MemoryReport &memory = *training.memory;
   const SchemeReport &scheme = memory.schemes[memory.chosen.value_or(0)];
-  row.bytes = scheme.total() + memory.constants + memory.activations;
-  if (memory.fit) {
-    row.bytes = memory.fit->needed;
-    row.changes = llvm::join(memory.fit->changes, " and ");
-  }
+  row.bytes = memory.fit->needed;
+  row.changes = llvm::join(memory.fit->changes, " and ");
   row.seconds += getOptimizerBytes(scheme) / device.bandwidth;
 }
 
 /// False if the model cannot be judged; the error is printed.
 static bool measure(const Options &options, const Candidate &candidate,
                     Advice &advice) {
-  AdviceRow row;
-  row.label = candidate.label.str();
-  row.precision = candidate.precision.str();
-  row.products = candidate.products.str();
+  AdviceRow row{candidate.label.str(), candidate.precision.str(),
+                candidate.products.str()};
   Options mine = options;
   mine.action = Action::Check;
   mine.precision = row.precision;
@@ -193,12 +188,11 @@ static bool isBetter(const AdviceRow &row, const AdviceRow &best, bool train) {
 void mpopt::recommend(Advice &advice) {
   const AdviceRow &first = advice.rows.front();
   if (advice.quantized) {
-    if (first.isFine(advice.device))
-      advice.chosen = 0;
-    advice.reason = first.isFine(advice.device)
-                        ? "since its codes are those of the file"
-                        : "since the codes of the file are the finding: "
-                          "mpopt --check names it";
+    bool isFine = first.isFine(advice.device);
+    advice.chosen = isFine ? std::optional<size_t>(0) : std::nullopt;
+    advice.reason = isFine ? "since its codes are those of the file"
+                           : "since the codes of the file are the finding: "
+                             "mpopt --check names it";
     return;
   }
   bool fallsBack = first.work.lacking.empty() && first.fits(advice.device);

@@ -173,18 +173,15 @@ void Measurement::findPeak(mlir::Block &block) {
   double live = 0;
   DenseMap<Operation *, double> freed;
   unsigned open = work.open;
-  for (Value argument : block.getArguments()) {
-    double bytes = getBytes(argument);
+  auto hold = [&](Value value) {
+    double bytes = getBytes(value);
     live += bytes;
-    freed[lastRead.lookup(argument)] += bytes;
-  }
+    freed[lastRead.lookup(value)] += bytes;
+  };
+  llvm::for_each(block.getArguments(), hold);
   for (Operation &op : block) {
     if (!isa<mp::ConstantOp>(op) && !isStorage(&op) && !isViewLike(&op))
-      for (Value result : op.getResults()) {
-        double bytes = getBytes(result);
-        live += bytes;
-        freed[lastRead.lookup(result)] += bytes;
-      }
+      llvm::for_each(op.getResults(), hold);
     work.peak = std::max(work.peak, live);
     live -= freed.lookup(&op);
   }
