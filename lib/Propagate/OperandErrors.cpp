@@ -363,9 +363,9 @@ static OperandError errorOfActivation(const ScaledOperand &operand,
 // Groups of a gradient
 //===----------------------------------------------------------------------===//
 
-/// Mean squares along the first contracted axis, of their own mean: a gradient
-/// by what meets them in the product is as large. Empty if no index is told
-/// apart.
+/// Mean squares along the first contracted axis, of their own mean: the
+/// gradient of the other operand has these sizes. Empty if all indices are one
+/// group.
 static std::vector<double> sizesAlong(const ScaledOperand &operand,
                                       const RangeAnalysis &ranges) {
   std::vector<double> sizes;

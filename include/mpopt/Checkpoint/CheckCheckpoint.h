@@ -3,8 +3,8 @@
 //
 // Faults that a file of weights shows without its model: scales that are
 // missing, bad, or another tensor's, codes that are clipped or wasted, blocks
-// of another size (MP601 to MP603, MP616 to MP619). No graph is known, so that
-// nothing is said of outputs.
+// of another size (MP601 to MP603, MP616 to MP619). Without a graph there
+// are no effects on outputs.
 //
 //===----------------------------------------------------------------------===//
 

@@ -42,7 +42,7 @@ struct TrainFault {
   std::string text;
 };
 
-/// A setting by which a finding is told.
+/// The setting at which a finding is placed.
 struct TrainKey {
   std::string key;
   unsigned line = 0;

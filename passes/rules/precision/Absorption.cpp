@@ -148,7 +148,7 @@ bool Absorption::judgeRounded(OpOperand &addend, Value other,
   const FloatFormat &format = *getFloatFormat(getElementType(result));
   double adds = getTypical(ranges.of(addend.get()));
   double typical = getTypical(ranges.of(other));
-  // Of subnormal numbers flushing is told elsewhere.
+  // Another rule reports the flush of subnormal numbers.
   if (!ranges.preRounding(result).hasLikely() || !(adds > 0) ||
       adds >= typical || typical < format.minNormal ||
       isCentering(op, addend.get()))
