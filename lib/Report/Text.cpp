@@ -6,7 +6,6 @@
 #include "llvm/Support/Format.h"
 
 using namespace mpopt;
-using llvm::StringRef;
 
 std::string mpopt::getNumber(double value) {
   std::string text;

@@ -29,9 +29,9 @@ mpopt::readProfile(StringRef kind, llvm::ArrayRef<EmbeddedProfile> profiles,
   constexpr uint64_t kMaxProfile = 1 << 20;
   auto file = readInputFile(nameOrFile, kMaxProfile);
   if (!file)
-    return llvm::createStringError(
-        kind + " '" + nameOrFile + "': neither " +
-        llvm::join(getNames(profiles), ", ") + " nor a file (it " +
-        llvm::toString(file.takeError()) + ")");
+    return llvm::createStringError(kind + " '" + nameOrFile + "': neither " +
+                                   llvm::join(getNames(profiles), ", ") +
+                                   " nor a file (it " +
+                                   llvm::toString(file.takeError()) + ")");
   return (*file)->getBuffer().str();
 }

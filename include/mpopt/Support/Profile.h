@@ -1,4 +1,5 @@
-//===- Profile.h - Descriptions of machines, built in or in a file -*- C++ -*-=//
+//===- Profile.h - Descriptions of machines, built in or in a file -*- C++
+//-*-=//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef MPOPT_SUPPORT_PROFILE_H
@@ -22,9 +23,9 @@ std::vector<std::string> getNames(llvm::ArrayRef<EmbeddedProfile> profiles);
 
 /// The text of the built-in profile of that name, or of a file. The error is
 /// one line, which begins with `kind`.
-llvm::Expected<std::string> readProfile(llvm::StringRef kind,
-                                        llvm::ArrayRef<EmbeddedProfile> profiles,
-                                        llvm::StringRef nameOrFile);
+llvm::Expected<std::string>
+readProfile(llvm::StringRef kind, llvm::ArrayRef<EmbeddedProfile> profiles,
+            llvm::StringRef nameOrFile);
 
 } // namespace mpopt
 

@@ -69,7 +69,7 @@ static double getRounding(Operation *op, const RangeAnalysis &ranges) {
   Cell hull = sum.hull();
   double square = storageErrorOf(hull.mean, hull.variance,
                                  *getFloatFormat(getElementType(result)),
-                                 sum.integral, /*overflows=*/false)
+                                 sum.integral, /*overflow=*/false)
                       .square;
   if (std::optional<InnerSum> inner = findInnerSum(op, ranges))
     square += inner->ofResult.square * (hull.mean * hull.mean + hull.variance);
