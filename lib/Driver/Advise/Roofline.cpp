@@ -157,10 +157,7 @@ void Measurement::addOp(Operation *op) {
 /// reads. A view has no bytes of its own, but keeps what it shows.
 void Measurement::findPeak(mlir::Block &block) {
   DenseMap<Value, Value> shown;
-  auto find = [&](Value value) {
-    auto it = shown.find(value);
-    return it == shown.end() ? value : it->second;
-  };
+  auto find = [&](Value value) { return shown.lookup_or(value, value); };
   DenseMap<Value, Operation *> lastRead;
   for (Operation &op : block) {
     if (isViewLike(&op) && op.getNumOperands() && op.getNumResults())
