@@ -135,23 +135,25 @@ mpopt::findContentions(Block &body, const RangeAnalysis &ranges,
                        const OutputGradients &gradients,
                        llvm::function_ref<const ErrorMoments &()> getMoments) {
   std::vector<Contention> found;
-  SmallVector<Operation *> ops;
+  // Null for a softmax.
+  SmallVector<mp::AttentionOp> attentions;
   forEachLiveOp(body, ranges, [&](Operation *op) {
     std::optional<Contention> contention;
-    if (auto attention = dyn_cast<mp::AttentionOp>(op))
+    auto attention = dyn_cast<mp::AttentionOp>(op);
+    if (attention)
       contention = findContention(attention, gradients);
     else if (hasRole(op, Role::Softmax) && op->getNumOperands() > 0)
       contention = findContention(op, gradients);
     if (!contention)
       return;
     found.push_back(std::move(*contention));
-    ops.push_back(op);
+    attentions.push_back(attention);
   });
   if (found.empty())
     return found;
   const ErrorMoments &moments = getMoments();
-  for (auto [contention, op] : llvm::zip_equal(found, ops)) {
-    if (auto attention = dyn_cast<mp::AttentionOp>(op))
+  for (auto [contention, attention] : llvm::zip_equal(found, attentions)) {
+    if (attention)
       setErrors(contention, attention, moments);
     else
       setErrors(contention, moments);

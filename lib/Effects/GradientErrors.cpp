@@ -197,24 +197,23 @@ double GradientMoments::errorOfLoss(Operation *op, Value operand) const {
 double GradientMoments::errorOfGradient(Operation *op,
                                         const TensorMoments &size) const {
   const OpMeaning *forward = getMeaning(gradientOf(op), op->getContext());
+  auto isOf = [&](Role role) { return forward && hasRole(forward, role); };
   TensorMoments incoming = of(op->getOperand(0));
   double relative = 0, absolute = 0;
   for (Value operand : op->getOperands()) {
     if (!isa<FloatType>(getElementType(operand)))
       continue;
     TensorMoments value = of(operand);
-    bool isLoss =
-        forward && hasRole(forward, Role::Loss) && operand != op->getOperand(0);
+    bool isLoss = isOf(Role::Loss) && operand != op->getOperand(0);
     // A norm sees what is left when the mean is off.
-    bool isCentred = forward && hasRole(forward, Role::Normalization) &&
-                     operand == op->getOperand(1);
+    bool isCentred =
+        isOf(Role::Normalization) && operand == op->getOperand(1);
     if (isLoss)
       relative += errorOfLoss(op, operand);
     else if (double spread = isCentred ? spreadSeenBy(forward, value) : 0;
              spread > 0)
       relative += value.error / spread;
-    else if (!(forward && hasRole(forward, Role::Softmax) &&
-               operand == op->getOperand(0)))
+    else if (!isOf(Role::Softmax) || operand != op->getOperand(0))
       relative += value.relative();
     else
       // P (dP - sum P dP): errors of dP do not cancel as what its elements
