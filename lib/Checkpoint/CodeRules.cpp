@@ -127,8 +127,8 @@ void Judge::judgeWaste(const std::string &name, const Module &module,
     least += double(count) * ideal * ideal;
   });
   double lost = std::log2(noise / least) / 2;
-  // Of a float format nothing is lost until codes are subnormal: half a bit is
-  // what tells a loss from the change of steps within a binade.
+  // A float format loses nothing until codes are subnormal: half a bit tells a
+  // loss from the change of steps within a binade.
   if (lost < 0.5)
     return;
   report("wasted-codes", name, *module.codes,

@@ -13,8 +13,8 @@ namespace mpopt::checkpoints {
 /// The values of a dtype's elements; NaN for what is none.
 class Numbers {
 public:
-  /// Of any float or integer dtype of whole bytes. `U8` is read as E8M0, in
-  /// which MX formats store scales.
+  /// A reader of any float or integer dtype of whole bytes. `U8` is read as
+  /// E8M0, in which MX formats store scales.
   static std::optional<Numbers> of(const StoredDtype &dtype);
   double at(const char *bytes, uint64_t index) const;
   uint64_t size(uint64_t count) const { return count * width; }
@@ -23,7 +23,7 @@ private:
   unsigned width = 0;
   bool isFloat = false, isSigned = false;
   const llvm::fltSemantics *semantics = nullptr;
-  /// Of one byte.
+  /// The number of each byte.
   std::array<double, 256> table;
 };
 
@@ -34,9 +34,9 @@ struct CodeFormat {
   bool isPacked = false;
   /// The rank of a byte is the byte less its first bit, up to `top`.
   bool isByBits = false;
-  /// Of one code.
+  /// The number of each code.
   std::array<double, 256> value;
-  /// By byte, of the larger of its codes.
+  /// The rank of the larger code in each byte.
   std::array<uint8_t, 256> rank;
   /// By rank.
   std::array<double, 256> magnitude;

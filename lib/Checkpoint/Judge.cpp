@@ -37,7 +37,7 @@ Finding *Judge::report(StringRef rule, const std::string &module,
   const auto *info = llvm::find_if(request.rules, [&](const RuleInfo *info) {
     return StringRef(info->name) == rule;
   });
-  // What is filled in there is not read.
+  // The finding that is filled in there is not read.
   if (info == request.rules.end())
     return &unselected;
   Finding finding;

@@ -44,7 +44,7 @@ static constexpr ScaleWord kScaleWords[] = {
     {"scale_inv", ScaleRole::Weight},
     {"scales", ScaleRole::Weight},
     {"scale", ScaleRole::Weight}};
-// Of compressed-tensors, of all, of gpt-oss.
+// Names in compressed-tensors, in every other format and in gpt-oss.
 static constexpr StringRef kCodeWords[] = {"weight_packed", "weight", "blocks"};
 
 // The shards that vLLM and SGLang join (`packed_modules_mapping`,

@@ -33,7 +33,7 @@ static void markNode(Node &node) {
   for (auto &body : node.bodies) {
     for (Value *output : body->outputs)
       markValue(output);
-    // Of ops that only print or check something there is no result.
+    // Ops that only print or check something have no result.
     for (auto &inner : body->nodes)
       if (inner->outputs.empty())
         markNode(*inner);

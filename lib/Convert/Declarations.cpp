@@ -86,7 +86,7 @@ void Rewriter::declareValues(ValueInfos &values, Graph &of) {
   ValueInfos kept;
   for (const onnx::ValueInfoProto &info : values) {
     Value *value = of.values.lookup(info.name());
-    // Of inputs and outputs the graph says it elsewhere.
+    // The graph declares inputs and outputs elsewhere.
     if (!value || !value->isLive || llvm::is_contained(of.inputs, value) ||
         llvm::is_contained(of.outputs, value))
       continue;

@@ -66,7 +66,7 @@ struct Value {
   Kind kind;
   /// Null for what is no FP32 in the source, and for constants.
   Group *def = nullptr;
-  /// Of an FP32 constant that is stored in each type in which it is read.
+  /// The FP32 constant, which is stored in each type in which it is read.
   const onnx::TensorProto *constant = nullptr;
   bool isInput = false;   ///< of the model
   bool isDefault = false; ///< an input that has a value in the file
@@ -84,7 +84,7 @@ struct Node {
   unsigned index = 0; ///< in the file
   std::string label;  ///< name, or TYPE_INDEX
   llvm::SmallVector<Value *, 4> inputs, outputs;
-  /// Of each operand and result that is FP32 in the source.
+  /// The group of each operand and result that is FP32 in the source.
   llvm::SmallVector<Group *, 4> reads, gives;
   std::vector<std::unique_ptr<Graph>> bodies; ///< or the called function
   const onnx::FunctionProto *callee = nullptr;
@@ -99,14 +99,14 @@ struct Node {
 
 struct Graph {
   onnx::GraphProto *proto = nullptr;
-  /// Of a called function: a copy, which its call owns.
+  /// The copy of a called function, which its call owns.
   std::unique_ptr<onnx::FunctionProto> function;
   Graph *outer = nullptr; ///< whose values it sees
   Graph *frame = nullptr; ///< the function or main graph that holds it
   Node *owner = nullptr;
   std::string path;
 
-  // Of a frame.
+  // Fields of a frame only.
   onnx_import::OpsetMap opsets;
   llvm::StringMap<const onnx::AttributeProto *> attributes;
   llvm::StringSet<> names; ///< taken, in the frame

@@ -77,8 +77,8 @@ static int32_t readConstant(const Node &node) {
   return 0;
 }
 
-/// Of ops whose result has a type that an attribute names; without it the type
-/// is `otherwise`, or (0) that of the first operand.
+/// Ops whose result has a type that an attribute names; without it the type is
+/// `otherwise`, or (0) that of the first operand.
 static const struct {
   StringRef op, attribute;
   int32_t otherwise;

@@ -185,7 +185,7 @@ void Rewriter::emitOutputs(Graph &graph, Nodes &out) {
     std::string name = nameFor(*value, group);
     if (name.empty() || (group && value->graph != &graph && !value->constant &&
                          widthOf(group) != widthOf(*value))) {
-      // Of a graph around the body.
+      // The value belongs to a graph around the body.
       name = makeName(graph, value->name + "_inner");
       emitCast(graph, nameFor(*value, nullptr), name, widthOf(group), out);
       report.casts.push_back({graph.path, value->name, typeOf(widthOf(group)),

@@ -33,7 +33,7 @@ namespace {
 class CountSearch {
 public:
   bool isAngle = false;
-  /// Of the longest row of numbers that it is compared with.
+  /// The length of the longest row of numbers that it is compared with.
   int64_t compared = 0;
 
   void follow(Value value, unsigned depth);

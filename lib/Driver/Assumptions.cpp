@@ -243,8 +243,8 @@ static DenseElementsAttr makeList(ArrayRef<int64_t> shape,
 static DictionaryAttr describe(const AssumedInput &assumed, Builder &builder) {
   const auto &[input, assumption, declared] = assumed;
   bool hasShares = declared && (declared->zipf || declared->frequencies);
-  // Of the model's own assumptions, the analysis cannot derive masks: passes
-  // rewrite what shows them.
+  // The analysis cannot derive masks from the model's own assumptions: passes
+  // rewrite the ops that show them.
   bool derived = assumption.source == "model";
   bool mask =
       derived ? isMask(input) : declared && declaresMask(input, *declared);

@@ -241,7 +241,7 @@ void ModuleCheck::countProved() {
   result.targetSummary = known.target().summary();
 }
 
-/// What does not depend on the declared training step.
+/// The analyses that do not depend on the declared training step.
 static AnalysisManager::PreservedAnalyses keepEstimates() {
   AnalysisManager::PreservedAnalyses kept;
   kept.preserve<FindingList, RangeAnalysis, OverflowSites, ConstantUses,
@@ -425,7 +425,7 @@ static void sortByEffect(std::vector<FindingList::Entry> &entries) {
     const Finding &finding = entry.finding;
     const RuleInfo *rule = findRule(finding.rule);
     bool saysWhy = rule && !rule->byList, ofOutput = rule && rule->byEffect;
-    // What no estimate expects comes behind what happens to all samples.
+    // Findings that no estimate expects come behind those of all samples.
     double effect = finding.effect ? finding.effect->error : 0;
     return std::tuple(finding.severity > Severity::Note, saysWhy && !ofOutput,
                       int(finding.severity), saysWhy,

@@ -128,7 +128,7 @@ void Run::noteShape(mlir::Value value, unsigned index, mlir::Operation *op) {
   if (!type || !type.hasStaticShape())
     return;
   StringRef name = getValueName(value);
-  // Of the ops that a node became the last gives its result.
+  // The last one of the ops that a node became gives its result.
   if (!name.empty())
     shapes[keyOf(getValueScope(op), name)] = type.getShape().vec();
   else if (StringRef node = getNodeName(op); !node.empty())

@@ -1,8 +1,8 @@
 //===- DiffRecords.cpp - Records as sides of a comparison -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of a record count the findings that it confirms, and what it shows alone: a
-// prediction that did not come about in a run is none of its findings.
+// A record counts the findings that it confirms and those that it alone shows:
+// a prediction that did not come about in a run is none of its findings.
 //
 //===----------------------------------------------------------------------===//
 
@@ -73,7 +73,8 @@ static void listTensors(const DiffRun &run, DiffSide &side) {
   }
 }
 
-/// What is to stay in FP32: what the run confirmed, and what it did not show.
+/// Lists the ops that stay in FP32: those that the run confirmed, and those
+/// that it did not show.
 static void listNeeded(const DiffRun &run, DiffSide &side) {
   const Ledger &ledger = run.run.ledger;
   side.knowsNeeded = !Precision::of(ledger.report.precision).isAsIs();

@@ -106,7 +106,7 @@ static LogicalResult writeProbed(const Options &options, StringRef version,
     return fail("--probe: " + llvm::toString(plan.takeError()));
 
   ledger.plan = std::move(*plan);
-  // Nobody should take silence about them for a clean run.
+  // Silence about them is not a clean run.
   if constexpr (std::is_same_v<Instrumenter, TorchInstrumenter>) {
     for (Unprobed &tensor : instrumenter.listUnfollowed())
       if (llvm::none_of(ledger.plan.unprobed, [&](const Unprobed &known) {

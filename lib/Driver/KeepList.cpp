@@ -14,7 +14,7 @@ using llvm::StringRef;
 using llvm::json::OStream;
 
 namespace {
-/// What a form of the list finds an op by.
+/// The name by which a form of the list finds an op.
 enum class FoundBy { Node, Tensors };
 
 /// A form of the list: what reads it, by the ending of the file's name.
@@ -23,7 +23,7 @@ struct Form {
   FoundBy by;
   /// The ops have what they are found by.
   void (*write)(OStream &json, const Form &form, llvm::ArrayRef<KeptOpRef> ops);
-  /// Of a form that is a list of names.
+  /// The key of a form that is a list of names.
   StringRef key = {};
 };
 } // namespace
@@ -164,7 +164,7 @@ static void writeForLiteRT(OStream &json, const Form &,
   });
 }
 
-/// Of files with another ending mpopt's own form is written.
+/// Files with another ending get mpopt's own form.
 static constexpr Form kForms[] = {
     {".autocast.txt", FoundBy::Node, nullptr}, // no JSON
     {".ort.json", FoundBy::Node, writeNames, "node_block_list"},
@@ -173,7 +173,7 @@ static constexpr Form kForms[] = {
     {".openvino.json", FoundBy::Tensors, writeNames, "tensors"},
     {".coreml.json", FoundBy::Node, writeNames, "ops"},
     {".litert.json", FoundBy::Tensors, writeForLiteRT},
-    // Of quantisers: what they leave in floats.
+    // Forms of quantisers: the ops that they leave in floats.
     {".ort-quant.json", FoundBy::Node, writeNames, "nodes_to_exclude"},
     {".modelopt.json", FoundBy::Node, writePatterns, "nodes_to_exclude"},
     {".nncf.json", FoundBy::Node, writeNames, "names"},

@@ -70,7 +70,7 @@ static std::string getFolderAbove(unsigned levels) {
   return folder.str();
 }
 
-/// What CMake recorded beside a build of a checkout: the interpreter that
+/// The record of CMake beside a build of a checkout: the interpreter that
 /// scripts/setup made, which may be missing, and the folder of the package.
 static Interpreter readCheckout() {
   auto file = llvm::MemoryBuffer::getFile(getFolderAbove(1) + "/lint-python");
@@ -103,7 +103,7 @@ static Interpreter findInterpreter() {
   return checkout;
 }
 
-/// Of neither a wheel nor a checkout.
+/// The error where neither a wheel nor a checkout is found.
 static constexpr StringRef kNoInterpreter =
     "no Python interpreter with the package mpopt was found: set MPOPT_PYTHON";
 

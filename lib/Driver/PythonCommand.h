@@ -11,9 +11,9 @@
 
 namespace mpopt {
 
-/// What the `main` of a module of the package prints for these words; where its
-/// exit status is kFault, or it cannot be run, the first line of its error. The
-/// interpreter is that of runPythonCommand.
+/// The output of the `main` of a module of the package for these words; where
+/// its exit status is kFault, or it cannot be run, the first line of its error.
+/// The interpreter is that of runPythonCommand.
 llvm::Expected<std::string> askPython(llvm::StringRef module,
                                       llvm::ArrayRef<std::string> words);
 

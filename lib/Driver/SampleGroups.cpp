@@ -54,8 +54,7 @@ void SampleGroups::add(llvm::ArrayRef<double> block) {
   next += block.size();
 }
 
-/// What the groups add to the logarithm of the likelihood of an element of the
-/// second half.
+/// The gain in log-likelihood per element of the second half by the groups.
 double SampleGroups::gainOf(const Axis &axis) {
   // With fewer elements moments are a matter of chance.
   constexpr double kFewest = 8;

@@ -36,7 +36,7 @@ private:
   struct Axis {
     size_t axis;
     uint64_t stride, size;
-    /// Of both halves of the samples.
+    /// The tallies of either half of the samples.
     std::vector<Tally> halves[2];
   };
 

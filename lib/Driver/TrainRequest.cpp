@@ -193,7 +193,7 @@ static InputRange makeRange(const TrainValues &values) {
         Interval{values.lo.value_or(-kInfinity), values.hi.value_or(kInfinity)};
   if (!values.mean && !values.std)
     return range;
-  // Of a distribution that is half said the other half is what a bound says.
+  // A bound supplies the moment that the declaration leaves out.
   bool bounded = values.lo && values.hi;
   double lo = values.lo.value_or(0), hi = values.hi.value_or(0);
   range.mean = values.mean.value_or(bounded ? lo / 2 + hi / 2 : 0);

@@ -108,7 +108,7 @@ static double errorWith(const StorageFormat &format, const AbstractValue &value,
     // Tails that moments do not tell of: the largest is clipped.
     double most = std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)),
            past = most - format.ends().maxAbs();
-    // Of a tail that falls by e each deviation, in numbers of so many: chosen,
+    // The share of numbers in a tail that falls by e each deviation: chosen,
     // about the share of a layer's rows that hold an outlier.
     constexpr double kRare = 1.0 / 256;
     if (past > 0)

@@ -126,7 +126,7 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     return;
   const auto &ranges = analyses.getAnalysis<RangeAnalysis>();
   Block &body = *findReturn(module)->getBlock();
-  // What decides is looked at as an output is.
+  // Operands of decisions are judged as outputs are.
   std::vector<OutputEffect> judged = outputs;
   if (attributeDecisions)
     for (const OutputDecision &decision : decisions)

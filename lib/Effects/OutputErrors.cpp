@@ -499,7 +499,7 @@ void OutputErrors::addTo(Part &part, const Source &source,
         source.quantized->clipped == 0 &&
         isElementwise(source.value, part.value))
       part.steps.push_back({source.value, square, kPeak * square, 1});
-    // Of few elements, whose losses are about exponentially distributed: the
+    // Few elements have losses that are about exponentially distributed: the
     // largest of n is (log n + 1) means, and their mean square 2 of its
     // squares.
     double share = source.quantized->share;

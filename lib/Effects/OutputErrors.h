@@ -59,7 +59,7 @@ private:
     bool isStored = false;
     /// The tensor by whose errors choices change that are not estimated.
     mlir::Value unknown;
-    /// What its quantisation changes.
+    /// The error by its quantisation.
     std::optional<QuantizationError> quantized;
     /// It is an operand of a product with scales, whose `quantized` depends on
     /// the groups of the gradient.

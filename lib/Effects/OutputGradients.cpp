@@ -192,7 +192,7 @@ void OutputGradients::fuseComposites(const RangeAnalysis &ranges) {
     Operation *made = fuse(composite);
     if (!made)
       continue;
-    // What a norm is scaled from has no original.
+    // The value that a norm is scaled from has no original.
     for (Operation *op = composite.result->getNextNode(); op != made;
          op = op->getNextNode())
       change.changed.insert(op);

@@ -119,8 +119,8 @@ static double shareOfTaps(Operation *op) {
   return share;
 }
 
-/// Of independent errors: K terms of e_a b + a e_b + e_a e_b, by the index that
-/// products are added over where both operands tell it apart.
+/// The noise of independent errors: K terms of e_a b + a e_b + e_a e_b, by the
+/// index that products are added over where both operands tell it apart.
 static double noiseOf(Operation *op, const OperandError &lhs,
                       const OperandError &rhs) {
   std::optional<int64_t> terms = countProducts(op);

@@ -29,9 +29,9 @@ struct WrittenOut : Composite {
   /// Values of which the least count: numbers next to 0 in front of a
   /// logarithm. Subnormal ones would count past rounding.
   llvm::SmallVector<mlir::Value, 1> small;
-  /// Of a norm of rows, or of rows over theirs.
+  /// The length of a norm of rows, or of rows over their lengths.
   std::optional<Length> length;
-  /// Of a / e^x: a, and `input` is x.
+  /// The dividend a of a / e^x, where `input` is x.
   mlir::Value dividend;
 };
 

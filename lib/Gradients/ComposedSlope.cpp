@@ -17,7 +17,7 @@ using namespace mpopt;
 using Factor = Expression::Factor;
 
 namespace {
-/// What an op multiplies a gradient by; nothing for a copy.
+/// The factor by which an op multiplies a gradient; nothing for a copy.
 struct Multiplied {
   Value grad;
   std::optional<Factor> factor;

@@ -68,7 +68,7 @@ void GradientAnalysis::Driver::visit(Operation *op) {
   bool seed = op->hasAttr(kSeedAttr);
   if (seed && op->getAttrOfType<StringAttr>(kSeedAttr))
     return project(op);
-  // Of the forward part the range analysis has estimates and spreads.
+  // The range analysis has the estimates and spreads of the forward part.
   if (!seed && (!op->hasAttr(kBackwardAttr) || isa<mp::ConstantOp>(op)))
     return;
   bool gradient = seed || llvm::any_of(op->getOperands(), [&](Value operand) {
@@ -99,7 +99,7 @@ void GradientAnalysis::Driver::visit(Operation *op) {
   current = outer;
 }
 
-/// What ops in bodies read stays: bodies may be walked several times.
+/// Values that ops in bodies read are kept: bodies may be walked several times.
 void GradientAnalysis::Driver::release(Operation *last) {
   bool isRead = false;
   for (Value result : last->getResults()) {
@@ -300,7 +300,7 @@ void GradientAnalysis::Driver::carryHits(OpResult result) {
 void GradientAnalysis::Driver::finish(OpResult result) {
   Gradient &gradient = gradients[result];
   gradient.value = settle(result, std::move(gradient.value));
-  // Nothing that is made of an unknown gradient is known.
+  // A result of an unknown gradient is unknown.
   if (llvm::any_of(current->getOperands(), [&](Value operand) {
         return isGradient(operand) && isa<FloatType>(getElementType(operand)) &&
                !of(operand).hasLikely();

@@ -105,7 +105,7 @@ struct GateGradients {
 
   void pass(const CellFactors &cell, const TimeMoments &hidden,
             const TimeMoments &kept, ArrayRef<double> apart);
-  /// What goes through R, of all gates.
+  /// The gradient that passes through R, summed over the gates.
   TimeMoments passThrough(const CellFactors &cell, ArrayRef<double> recurrence);
 };
 } // namespace

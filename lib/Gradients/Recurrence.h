@@ -76,14 +76,14 @@ private:
 
 /// The gradients that leave a sequence.
 struct PassedBack {
-  /// Of gates' arguments, and of what R multiplies: a row for each unit of each
-  /// gate.
+  /// Sums of the gates' arguments and of the operand of R: a row for each unit
+  /// of each gate.
   StepSums input, state;
-  /// Of X: a row for each feature, over all steps and by step (the last first)
-  /// where asked for.
+  /// Sums of X: a row for each feature, over all steps and by step (the last
+  /// first) where asked for.
   StepSums features;
   std::vector<TimeMoments> byStep;
-  /// Of the states before the first step.
+  /// Moments of the gradients of the states before the first step.
   TimeMoments hidden, kept;
 };
 

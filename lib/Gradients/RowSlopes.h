@@ -1,8 +1,8 @@
 //===- RowSlopes.h - Slopes of norms and products of rows -------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is expected of the derivative of a row's norm, or of products of its
-// elements, by one of them. Elements are independent and normal.
+// Expected derivatives of a row's norm, and of products of its elements, with
+// respect to one of them. Elements are independent and normal.
 //
 //===----------------------------------------------------------------------===//
 

@@ -84,7 +84,7 @@ public:
 
 private:
   Moments termOf(const Cell &cell) const;
-  /// What is known of the terms of a sum.
+  /// Facts about the terms of a sum.
   struct TermEnds {
     /// The largest likely magnitude of one, and the sum of the least of each.
     double most = 0, leastSum = 0;

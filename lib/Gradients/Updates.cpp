@@ -125,7 +125,7 @@ UpdateEstimate::UpdateEstimate(const Optimizer &optimizer,
     size = std::hypot(size, decay * rms);
   if (optimizer.rule == UpdateRule::Adafactor)
     rate = std::min(rate, 1.0) * std::max(kLeastScale, rms);
-  // Of layer-wise steps each has the weights' size times the rate.
+  // A layer-wise step has the weights' size times the rate.
   if (optimizer.rule == UpdateRule::Lamb && rms > 0) {
     double relative = size / (size + optimizer.epsilon) * std::sqrt(live);
     double all = std::hypot(relative, decay * rms);

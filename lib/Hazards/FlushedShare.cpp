@@ -221,8 +221,8 @@ static std::optional<MaskedScores> findMasked(Value scores,
   return std::nullopt;
 }
 
-/// Of a softmax of scores of which a mask hides some: the probabilities of
-/// those are 0, or as far below the others as the mask is.
+/// The share of a softmax's probabilities whose scores a mask hides: these are
+/// 0, or as far below the others as the mask is.
 static std::optional<double> shareOfMasked(Value value, ArrayRef<double> edges,
                                            const RangeAnalysis &ranges) {
   auto op = getMaker(value, Peel::CastsAndViews);

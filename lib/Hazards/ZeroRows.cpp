@@ -104,7 +104,7 @@ static Axes findZeroAxes(Value value, const ShapeFacts &shapes,
   if (hasRole(op, Role::Multiplication) && op->getNumOperands() == 2)
     return inner(0) | inner(1);
   if (hasRole(op, Role::Subtraction)) {
-    // What is left of a row without its mean.
+    // The row's deviations from its mean.
     Operation *mean = getMaker(op->getOperand(1));
     bool centres = hasRole(mean, Role::Reduction) &&
                    peel(mean->getOperand(0)) == peel(op->getOperand(0));

@@ -201,7 +201,7 @@ std::optional<double> ChangedDecisions::shareOfExtreme(Value value,
   return std::min(-std::expm1(-changed), 1 - 1 / count);
 }
 
-/// What an op finds the element nearest to 0 of, by its magnitude or square;
+/// The tensor whose element nearest to 0 the op finds, by magnitude or square;
 /// null for other ops.
 static Value findNearest(Operation *op) {
   if (!isa<mp::ArgMinOp>(op))

@@ -32,7 +32,7 @@ static bool addsSquares(Operation *op) {
   return hasRole(op, Role::RowNorm | Role::SumOfSquares | Role::InnerSquares);
 }
 
-/// What is centred first: its squares are those of deviations.
+/// The operand is centred first: its squares are those of deviations.
 static bool takesDeviations(Operation *op) {
   return hasRole(op, Role::Centring | Role::Statistic);
 }
@@ -60,13 +60,14 @@ static std::optional<AddedTerms> getNarrowTerms(Operation *op,
   return terms;
 }
 
-/// Of normal numbers: the squares have the variance 2 v^2 + 4 m^2 v.
+/// Squares of normal numbers have the variance 2 v^2 + 4 m^2 v.
 static Terms squaresOf(double mean, double variance) {
   double square = mean * mean;
   return {square + variance, 2 * variance * variance + 4 * square * variance};
 }
 
-/// Of the elements whose squares are added; of distances those of differences.
+/// Moments of the elements whose squares are added; a distance adds the squares
+/// of differences.
 static std::optional<Terms> getElements(Operation *op,
                                         const RangeAnalysis &ranges) {
   const AbstractValue &first = ranges.of(op->getOperand(0));

@@ -1,7 +1,7 @@
 //===- LoopStates.cpp - Numbers that a loop carries on
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of s <- d s + x, stored each trip with a relative error e_t of mean 0 and
+// Let s <- d s + x be stored each trip with a relative error e_t of mean 0 and
 // deviation u / sqrt(3), with a factor d that is stored as d (1 + f): the error
 // of the last state is the sum of d^(T-t) e_t s_t, and f times the number of
 // factors that each term has gone through. Both last 1 / (1 - d) trips at most.

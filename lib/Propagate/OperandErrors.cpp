@@ -23,8 +23,8 @@ using namespace mpopt;
 // Normal numbers
 //===----------------------------------------------------------------------===//
 
-/// Of numbers x = m 2^e whose logarithm is even over more than a binade, as a
-/// scale is that a largest element decides: the unit 2 u 2^e is 2 u |x| / m and
+/// Let numbers x = m 2^e have a logarithm that is uniform over more than a
+/// binade, as a scale from a largest element has: the unit is 2 u |x| / m and
 /// E m^-2 = 3 / (8 ln 2), so that the error's square (2 u 2^e)^2 / 12 is
 /// u^2 x^2 / (8 ln 2). (kRoundingSquare is of numbers within one binade.)
 static constexpr double kScaledSquare = 1 / (8 * std::numbers::ln2);
@@ -97,7 +97,7 @@ static AbstractValue::Dims chooseGroups(const ScaledWeights &weights,
   return groups;
 }
 
-/// Of elements at row-major indices of `shape`, the group among `dims`.
+/// The group among `dims` of the element at a row-major index of `shape`.
 static size_t groupOf(int64_t index, ArrayRef<int64_t> shape,
                       ArrayRef<int64_t> dims) {
   size_t group = 0, stride = 1;

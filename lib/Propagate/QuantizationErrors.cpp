@@ -83,8 +83,8 @@ static bool isOnGrid(Value x, mp::QuantizeOp grid) {
 //===----------------------------------------------------------------------===//
 
 double mpopt::deviationBeforeClipping(double ratio) {
-  // Of even numbers up to the end it is a third; of normal ones that no end
-  // clips, less; of the few of a small tensor, somewhat more.
+  // It is a third for uniform numbers up to the end, less for normal ones that
+  // no end clips, and somewhat more for the few of a small tensor.
   constexpr double kEven = 0.45;
   if (!(ratio > kEven) || ratio > 1)
     return 0;
@@ -174,8 +174,8 @@ static double endOf(const StorageFormat &format) {
   return std::min(-format.ends().lo, format.ends().hi);
 }
 
-/// Of weights, by the numbers that their codes stand for; `reach`: the
-/// deviation that they had, of the magnitude at which they are clipped.
+/// The error of weights by the numbers that their codes stand for; `reach`:
+/// their deviation before, relative to the magnitude at which they are clipped.
 static StorageError errorOfWeight(const StorageFormat &format, double reach,
                                   ArrayRef<Likely> in) {
   StorageFormat scaled = format.scaled(std::fabs(in[1].mean), in[2].mean);
@@ -259,7 +259,7 @@ static double shareOfLive(mp::DequantizeOp op, const RangeAnalysis &ranges) {
     return 1;
   double half = 0.5 / std::sqrt(square / live);
   double expected = 1 - 2 * normalShareBelow(-half);
-  // Of n elements, z of them zeros: (z - e n) / (1 - e) had no other number.
+  // With z zeros among n elements, (z - e n) / (1 - e) had no other number.
   return 1 - std::max(0.0, zeros / count - expected) / (1 - expected);
 }
 
@@ -303,7 +303,7 @@ double mpopt::reachBeforeClipping(mp::DequantizeOp op,
   auto format = storageFormatOf(op);
   if (!format || format->floats || !isConstant(op.getInput()))
     return 0;
-  // Of all channels together: few elements say little.
+  // All channels are taken together: few elements say little.
   double sum = 0, count = 0;
   mapGroups(ranges.context(),
             alignQuantization(ranges.preRounding(op.getResult()), op.getScale(),
@@ -327,7 +327,7 @@ double mpopt::reachBeforeClipping(mp::DequantizeOp op,
   return deviationBeforeClipping((sum / count - 1 / each) / (1 - 1 / each));
 }
 
-/// Of the codes of a weight that products at run time read.
+/// The error of the codes of a weight that products at run time read.
 static std::optional<QuantizationError>
 errorOfConstant(mp::ConstantOp op, const RangeAnalysis &ranges) {
   if (!isa<IntegerType>(getElementType(op.getResult())))
@@ -422,7 +422,8 @@ static QuantizationError errorOfRows(mp::GatherBlockQuantizedOp op,
   return result;
 }
 
-/// Of sums in kernels whose pairs saturate, or whose accumulators wrap.
+/// The error of sums in kernels whose pairs saturate or whose accumulators
+/// wrap.
 static std::optional<QuantizationError>
 errorOfSum(Operation *op, const RangeAnalysis &ranges) {
   auto codes = findCodes(op, ranges.target().codes().widestBits);

@@ -31,8 +31,8 @@ std::string describeRanges(const Finding &finding);
 /// `3.1 %`, two digits.
 std::string getPercent(double share);
 
-/// What the findings of `fold` do by themselves to the output that they move
-/// most: `moves `y` by 3.1 %` or, of several, `each moves `y` by 3.1 % at
+/// The effect of the findings of `fold` alone on the output that they move
+/// most: `moves `y` by 3.1 %` or, for several, `each moves `y` by 3.1 % at
 /// most`; empty if that is not known.
 std::string describeOwnEffect(const FoldedFinding &fold);
 

@@ -123,7 +123,7 @@ static std::string describeRecipe(const ScalingReport &scaling) {
          " that --keep-fp32 FILE lists in FP32";
 }
 
-/// What to do about the outputs and findings, for who reads no further.
+/// The next step for a reader who reads no further than the first lines.
 static std::string describeNextStep(const ModelReport &report) {
   unsigned loud = 0, reached = 0;
   for (const FindingGroup &group : groupFindings(report.findings))
@@ -139,7 +139,7 @@ static std::string describeNextStep(const ModelReport &report) {
   if (harms && report.scaling)
     if (std::string recipe = describeRecipe(*report.scaling); !recipe.empty())
       return recipe;
-  // What is not known may be known of other inputs than the assumed ones.
+  // An unknown effect may be known for other inputs than the assumed ones.
   std::string text;
   if (isUnknown && !harms)
     if (std::string inputs = describeUndeclared(report); !inputs.empty())

@@ -26,7 +26,7 @@ struct ConfigNode {
   std::vector<ConfigNode> items;
   /// In the order of the file; no key occurs twice.
   std::vector<ConfigEntry> entries;
-  /// Of the file, counted from 1; 0 if it is not known.
+  /// The line of the file, counted from 1; 0 if it is not known.
   unsigned line = 0;
   /// Nodes of the tree below and including this one.
   size_t size = 1;

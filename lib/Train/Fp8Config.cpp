@@ -42,9 +42,9 @@ void mpopt::judgeMargin(const Section &section, StringRef key) {
   std::optional<double> margin = section.number(key);
   if (!margin)
     return;
-  // Of a bell whose largest element is five deviations one in a hundred is
-  // below 2^-8.6 of it; E4M3's normal numbers reach 2^-14.8 below 448. From a
-  // margin of 7 on these are subnormal.
+  // In a normal distribution whose largest element is five deviations, one
+  // element in a hundred is below 2^-8.6 of it; E4M3's normal numbers reach
+  // 2^-14.8 below 448. From a margin of 7 on these are subnormal.
   constexpr double kMost = 6;
   if (*margin < 0)
     section.blame(kScaling, key,

@@ -176,7 +176,7 @@ static void set(std::vector<T> &into, std::vector<T> &values) {
 static Error setFields(TrainBatch &into, TrainBatch &said) {
   if (!said.micro && !said.accumulate && !said.world && !said.total)
     return Error::success();
-  // What follows from the sizes follows anew.
+  // The total follows from the sizes, and is derived anew.
   if (!said.total)
     into.total.reset();
   set(into.micro, said.micro);

@@ -101,7 +101,7 @@ struct LossTerm {
   double labelSmoothing = 0;
   /// The share of targets that count, in [0, 1]; for estimates only.
   std::optional<double> shareCounted;
-  /// Of Graph: the loss, and the file it was read from. Its arguments are
+  /// The loss of kind Graph, and the file it was read from. Its arguments are
   /// outputs and arguments of the model by their names; others are targets. It
   /// has one result of one element, or one that is called `loss`.
   mlir::func::FuncOp graph;

@@ -13,7 +13,7 @@
 
 namespace mpopt {
 
-/// What an op quantises or dequantises with.
+/// The scale and zero point of an op that quantises or dequantises.
 struct QuantizationScale {
   /// The zero point may be null.
   mlir::Value scale, zeroPoint;

@@ -1,7 +1,7 @@
 //===- TrainingFacts.h - How a model is trained, for rules ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is declared of a training step beside its loss, which travels in one
+// The declaration of a training step beside its loss, which travels in one
 // dictionary on the function (kTrainingStepAttr, Settings.h). Fields that are
 // not declared have no value; types are null.
 //
@@ -50,7 +50,7 @@ struct LossScaler {
   ScalerMode mode = ScalerMode::None;
   double initial = 1, growth = 2, backoff = 0.5, minimum = 0;
   int64_t interval = 2000, hysteresis = 1;
-  /// Nobody declared that there is one, and the first scale.
+  /// The scaler, and its first scale, are defaults and not declared.
   bool isDefault = false, isDefaultInitial = false;
 };
 

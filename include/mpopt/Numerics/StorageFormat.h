@@ -56,8 +56,9 @@ struct StorageFormat {
   double step(double value = 0) const;
 
   double clip(double value) const;
-  /// What is stored for `value`: the nearest number, of two as near the one
-  /// with the even code. Past the ends Inf where the format does not saturate.
+  /// The number that is stored for `value`: the nearest one, and of two as near
+  /// the one with the even code. Past the ends Inf where the format does not
+  /// saturate.
   double round(double value) const;
 
   /// The expected square of what storing changes of numbers near `value` and

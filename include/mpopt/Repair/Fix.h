@@ -68,7 +68,7 @@ FixAction planScale(mlir::Operation *op, int exponent,
 /// only a softmax or a log-sum-exp reads; no action elsewhere.
 FixAction planShift(mlir::Operation *exponential);
 
-// Of an op, or no action where it is no part of the form. Kinds of FixAction
+// The action on an op; none where it is no part of the form. Kinds of FixAction
 // have the forms.
 
 /// log(1 + exp(x)), of the exponential.

@@ -306,7 +306,7 @@ FailureOr<Value> Attachment::run() {
              << "no output is of floats, and a loss needs one";
     terms.push_back(chooseLossTerm(function));
   }
-  // Nobody asks for gradients yet: the context makes ops.
+  // The context only makes ops here; no gradient is asked for yet.
   auto isActive = [](Value) { return false; };
   auto sink = [](Value, Value) {};
   GradientContext ctx(builder, facts, terminator, {}, isActive, sink);

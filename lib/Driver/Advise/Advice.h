@@ -17,7 +17,7 @@ struct AdviceRow {
   /// The format of products where it is not that of operands; may be empty.
   std::string products;
   Workload work;
-  /// Of a run, or of a training step.
+  /// The duration of a run or of a training step.
   double seconds = 0;
   /// Bytes that the device holds: weights and live tensors, or all of a
   /// training step.

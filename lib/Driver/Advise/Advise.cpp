@@ -176,7 +176,7 @@ static std::string describeBound(const Workload &work) {
       .str();
 }
 
-/// Of equal times a run takes the smaller error. A training takes the earlier
+/// At equal times a run takes the smaller error. A training takes the earlier
 /// row, which needs no loss scale: its errors are noise of the same kind.
 static bool isBetter(const AdviceRow &row, const AdviceRow &best, bool train) {
   if (row.seconds * kEqual < best.seconds)

@@ -95,8 +95,8 @@ double Measurement::getTraffic(Operation *op) {
   return bytes;
 }
 
-/// Of a convolution its channels, of other products the summed length and the
-/// last dimension of the result: those along which a kernel reads vectors.
+/// A kernel reads vectors along the channels of a convolution, and along the
+/// summed length and the last dimension of the result of other products.
 bool Measurement::isUneven(Operation *op, int64_t multiple) const {
   auto isOff = [&](std::optional<int64_t> size) {
     return size && *size > 1 && *size % multiple != 0;

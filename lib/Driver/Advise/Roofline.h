@@ -22,7 +22,7 @@ struct Workload {
   /// The parts of it by what bounds an op.
   double compute = 0, memory = 0, launches = 0;
   double operations = 0; ///< Of products, two for each multiplication.
-  /// Of constants as they are stored, and of the tensors that live at once.
+  /// Bytes of the constants as stored, and of the tensors that live at once.
   double weights = 0, peak = 0;
   unsigned products = 0;
   /// Products with a size that is no multiple of what the rate asks for.

@@ -37,7 +37,7 @@ static void spreadFunction(Operation *op, BackwardSpreadContext &ctx) {
   std::optional<Unary> made = maker ? getFunction(maker) : std::nullopt;
   if (made && made->function == unary->function)
     x = maker->getOperand(0);
-  // Of a result that nothing tells the argument of only the range is known.
+  // A result whose argument is not known leaves only the range of the slope.
   else if (isa<mp::SigmoidGradOp, mp::TanhGradOp, mp::LeakyReluGradOp>(op))
     return;
   giveSlope(

@@ -159,7 +159,8 @@ static void giveInput(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
   request.inputs.variance = variance;
   request.inputs.halfRange = reach;
   LinearSums sums = linearSums(request, ctx.sharedSums());
-  // What neighbours share meets the sum of the taps, the rest each of them.
+  // The part that neighbours share meets the sum of the taps, the rest each of
+  // them.
   const Spread &before = ctx.spread(op.getGrad());
   std::vector<double> shared;
   if (before.alike > 0 && taps > 1)

@@ -40,7 +40,7 @@ static Spread giveWeighted(SpreadContext &ctx, Value input, Value weight,
     int64_t from = found - labels.begin();
     if (from == own.axes.batch)
       spread.axes.batch = int(axis);
-    // What a product leaves where it is, beside the channels that it makes, are
+    // Axes that a product keeps, beside the channels that it makes, are
     // positions.
     else if (own.axes.isPosition(from) || axis + 1 < result.size())
       spread.axes.positions |= 1u << axis;
@@ -318,8 +318,8 @@ static void spreadLinear(mp::LinearOp op, SpreadContext &ctx) {
               /*alpha=*/1, spread);
 }
 
-/// Of two operands; the gradient of one of more is one of two where the others
-/// are known.
+/// A product of two operands; with more, the others are known and the gradient
+/// is again a product of two.
 static void spreadEinsum(mp::EinsumOp op, SpreadContext &ctx) {
   std::optional<EinsumEquation> equation =
       EinsumEquation::parse(op.getEquation());

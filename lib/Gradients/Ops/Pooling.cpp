@@ -153,7 +153,8 @@ static void spreadAdaptiveAverage(mp::AdaptiveAvgPoolGradOp op,
 }
 
 /// A mean over windows of correlated positions: E y^2 = c + (s - c) / window.
-/// Of independent ones the range analysis has the estimate.
+/// Windows of correlated elements; the range analysis estimates independent
+/// ones.
 static void spreadMeanOfWindows(Operation *op, SpreadContext &ctx) {
   Value input = op->getOperand(0), made = op->getResult(0);
   auto all = getNumElements(getShape(input)),

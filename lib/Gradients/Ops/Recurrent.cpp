@@ -39,8 +39,8 @@ static bool hasActivations(OpTy op, ArrayRef<UnaryFunction> usual) {
   return op.getClip().isZero();
 }
 
-/// What arrives at the units of one direction, the last step first; axes of the
-/// value that are -1 are not there.
+/// The gradient that arrives at the units of one direction, the last step
+/// first; an axis of -1 does not exist.
 static std::vector<TimeMoments> readArriving(BackwardSpreadContext &ctx,
                                              Value grad, int timeAxis,
                                              int directionAxis,

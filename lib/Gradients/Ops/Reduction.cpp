@@ -62,7 +62,7 @@ static void spreadProd(mp::ReduceProdGradOp op, SpreadContext &ctx) {
   ctx.give(0, std::move(value), spread);
 }
 
-/// What the sums up to each place are, whose terms have a part in common.
+/// Moments of the sums up to each place, whose terms have a part in common.
 static void sumByPlace(AbstractValue &value, int64_t axis, bool reverse,
                        const Spread &own, double draws) {
   auto cells = value.mutableCells();

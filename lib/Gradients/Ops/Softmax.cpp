@@ -35,11 +35,11 @@ namespace {
 /// The elements of rows that are not masked.
 struct Rows {
   MaskRows mask;
-  /// What the logits are the sum of, without masks, and the variance of normal
-  /// logits that contend as these do.
+  /// The terms of the logits without masks, and the variance of normal logits
+  /// that contend as these do.
   SmallVector<Value, 2> scores;
   double variance = 0;
-  /// Their own.
+  /// The variance of the logits themselves.
   double varies = 0;
 };
 } // namespace

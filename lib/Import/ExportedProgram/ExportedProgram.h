@@ -1,7 +1,7 @@
 //===- ExportedProgram.h - .pt2 archives to mp IR ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What torch.export.save writes: a zip archive with the graph as JSON and the
+// The files of torch.export.save: a zip archive with the graph as JSON and the
 // weights as plain bytes. It is read here, without LibTorch, into the graph of
 // aten ops that TorchScript archives are read into, too. Source of the format:
 // torch/_export/serde/schema.py and torch/csrc/export/pt2_archive_constants.h.

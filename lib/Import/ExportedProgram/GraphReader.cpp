@@ -62,9 +62,8 @@ void GraphReader::readInputs(const json::Object &from, StringRef op,
   if (op.consume_front("aten::"))
     schema = findSchema(op);
   if (!schema) {
-    // Of an operator of others it is known that a name like `add_` is that of
-    // one that changes its first argument, and that one without results is
-    // there for what it changes.
+    // A foreign operator with a name like `add_` changes its first argument; one
+    // without results is there for what it changes.
     bool isInPlace = op.split('.').first.ends_with("_");
     bool changesAll = getArray(from, "outputs", damage).empty();
     for (auto [index, input] : llvm::enumerate(given)) {

@@ -93,7 +93,7 @@ private:
                   std::vector<aten::Node> &unpacks);
 
   // SymbolicOps.cpp
-  /// Whether `target` is arithmetic of Python on sizes.
+  /// True if `target` is arithmetic of Python on sizes.
   bool addSymbolic(const llvm::json::Object &from, llvm::StringRef target,
                    Scope &scope, aten::GraphBlock &block);
 

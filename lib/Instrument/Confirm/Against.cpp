@@ -22,11 +22,11 @@ using llvm::StringRef;
 
 /// Roundings of one layer: its operands, partial sums and result.
 static constexpr double kRoundingsPerLayer = 4;
-/// What kernels that add in another order differ by in FP32, as for ranks that
+/// The difference of FP32 kernels that add in another order, as for ranks that
 /// hold the same parameters (MP511).
 static constexpr double kOrderOfSums = 1e-5;
-/// Of the size of the larger one, gradients without any relation are the root
-/// of 2 apart, those of opposite signs 2: between the two.
+/// Relative to the larger one, unrelated gradients are the root of 2 apart and
+/// those of opposite signs 2: the limit lies between.
 static constexpr double kMostOfGradients = 1.7;
 
 StringRef mpopt::getKindName(uint32_t kind) {
@@ -111,7 +111,7 @@ private:
   /// The loss scales by which recorded gradients are multiplied.
   Interval scales[2] = {{1, 1}, {1, 1}};
   Projections projections[2];
-  /// Of the first run: sums of squares of the gradients of a layer's
+  /// The first run's sums of squares of the gradients of a layer's
   /// parameters.
   llvm::StringMap<double> layers;
   /// The unit roundoff of the narrowest format that is known to be in use so
@@ -161,10 +161,10 @@ double Comparer::explain(uint32_t kind, double place, double roundoff) const {
   if (kind == MPOPT_VALUE)
     return std::max(kRoundingsPerLayer * roundoff * std::sqrt(place),
                     kOrderOfSums);
-  // What a backward pass makes has the whole way there behind it. Of operands
-  // of ReLUs and of maxima that differ by a share d, a share d takes the other
-  // side, where the gradient is another one altogether: its root mean square
-  // moves by the root of d.
+  // A gradient carries the roundings of the whole way to it. Where operands of
+  // ReLUs and of maxima differ by a share d, a share d of them takes the other
+  // side, and its gradient is an unrelated one: the root mean square moves by
+  // the root of d.
   double values = kRoundingsPerLayer * roundoff *
                   std::sqrt(double(std::max<size_t>(numValues, 1)));
   return std::sqrt(std::max(values, kOrderOfSums) * place);

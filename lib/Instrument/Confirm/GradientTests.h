@@ -23,8 +23,8 @@ struct GradientSights {
   std::optional<Interval> norm;
   /// The tensor is a parameter, and others had a gradient.
   bool othersLearn = false;
-  /// Of the formats of all gradients of the run, the one that flushes first;
-  /// null: there was none.
+  /// The format that flushes first among those of the run's gradients; null
+  /// where there was none.
   const FloatFormat *coarsest = nullptr;
 };
 

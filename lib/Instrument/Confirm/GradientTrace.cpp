@@ -7,7 +7,7 @@
 // gradient that was bad although none that it is made of was is a beginning;
 // the op that reads its tensor made it so, or values that were bad already did.
 //
-// Nothing that is proved of values keeps a gradient from getting on.
+// A proof about values does not stop the propagation of a gradient.
 //
 //===----------------------------------------------------------------------===//
 

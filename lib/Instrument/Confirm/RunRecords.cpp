@@ -151,7 +151,7 @@ private:
   ProbeSight &getSight(const mpopt_record &record);
 
   StringRef ledger, hash;
-  /// Who wrote the files: one of them twice would count twice.
+  /// The processes that wrote the files: a file read twice would count twice.
   std::set<std::tuple<std::string, uint64_t, uint64_t>> processes;
 };
 } // namespace

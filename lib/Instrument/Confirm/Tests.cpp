@@ -327,7 +327,7 @@ TestResult Test::run() const {
     return sumError();
   case Decision::Dead:
     return dead();
-  // Of gradients more than one probe has to be asked: GradientTests.cpp.
+  // A verdict on gradients needs several probes: GradientTests.cpp.
   case Decision::GradientFlush:
   case Decision::GradientOverflow:
   case Decision::GradientRatio:

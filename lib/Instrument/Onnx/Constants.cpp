@@ -147,7 +147,7 @@ Error Finder::visit(OnnxMessage message, uint64_t begin, uint64_t end,
           return Error::success();
         if (inner != OnnxMessage::Tensor)
           return visit(inner, field.payload, field.end, depth + 1);
-        // Of attributes addNode looks at.
+        // Tensors of attributes are left to addNode.
         return message == OnnxMessage::Graph
                    ? addTensor(field.payload, field.end, /*isNamed=*/true)
                    : Error::success();

@@ -143,7 +143,7 @@ void RangeAnalysis::Driver::walk(Region &region) {
 void RangeAnalysis::Driver::visitArgument(FunctionOpInterface function,
                                           BlockArgument argument) {
   AbstractValue value = inputRange(argument, getAssumption(argument));
-  // Who describes single elements asks for bounds of single elements.
+  // A description of single elements asks for bounds of single elements.
   if (value.groups() > limit.joint)
     limit.joint = limit.most;
   setValue(argument, std::move(value));

@@ -92,9 +92,9 @@ private:
   struct Entry {
     AbstractValue pre;
     Spread spread;
-    /// Whether a spread function gave the spread.
+    /// The spread comes from a spread function.
     bool knowsSpread = false;
-    /// The value as its users read it, while somebody does.
+    /// The value as its users read it, while there are any.
     std::unique_ptr<AbstractValue> rounded;
     std::optional<Magnitudes> magnitudes;
   };
@@ -105,7 +105,7 @@ private:
     return *recent.second;
   }
   Entry &find(mlir::Value value);
-  /// What `base` knows a value as that is not computed here; null for others.
+  /// The value of `base` for one that is not computed here; null for others.
   mlir::Value findInBase(mlir::Value value) const;
   Entry &set(mlir::Value value, AbstractValue pre);
   void forget(mlir::Value value);

@@ -237,7 +237,7 @@ Box ConvolutionStep::inputBox(const Box &box, Trace *trace) const {
     int64_t first = axis.first(box.first[2 + i]);
     int64_t last = axis.first(box.first[2 + i] + box.size[2 + i] - 1) +
                    (axis.kernel - 1) * axis.dilation;
-    // Of a window that lies in the padding, some element without coefficient.
+    // A window that lies in the padding reads some element without coefficient.
     int64_t inFirst = std::clamp<int64_t>(first, 0, axis.size - 1);
     int64_t inLast = std::clamp<int64_t>(last, 0, axis.size - 1);
     read.first[2 + i] = inFirst;

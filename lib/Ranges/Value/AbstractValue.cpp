@@ -385,7 +385,7 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
     roundCells(result.cells_, *format);
   StorageFormat storage = *format;
   if (storage.saturates) {
-    // What a NaN becomes is not defined.
+    // The result of storing a NaN is not defined.
     result.posInf |= nan;
     result.negInf |= nan;
     result.saturate(storage.ends());

@@ -96,7 +96,7 @@ FixTrials::FixTrials(ModuleOp module, std::vector<FindingList::Entry> &entries,
 /// analysis of another module.
 bool FixTrials::mayTry(const FindingList::Entry &entry,
                        const FixAction &action) const {
-  // What training moves to is listed, and so are its fixes.
+  // States that training reaches are listed, and so are their fixes.
   bool counts =
       policy.counts(entry) ||
       (entry.finding.byTraining && entry.finding.severity > Severity::Note);

@@ -35,7 +35,7 @@ public:
   /// The nodes that have to be kept, all of them, so that a value is not
   /// rounded where it is stored; none if no list does that.
   llvm::ArrayRef<Node> nodesOf(mlir::Value value);
-  /// Whether roundings count by what they decide, too.
+  /// If `counts`, roundings count by the decisions that they change, too.
   void setDeciding(bool counts) { deciding = counts; }
   /// The types of a node and of those around it. Repeated layers have many of
   /// one kind.

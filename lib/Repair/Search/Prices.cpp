@@ -76,7 +76,7 @@ Prices::Prices(const Nodes &nodes) : products(nodes.size()) {
                          countFloats(op->getResults())) +
                multiplied / kProductsPerByte;
     }
-    // Of two sets that cost the same the smaller one is cheaper.
+    // The smaller one of two sets of equal cost is cheaper.
     prices.push_back(toPrice(bytes + 1));
     total += bytes;
   }

@@ -22,7 +22,7 @@ namespace mpopt {
 /// A rounding that goes when all of `nodes` are kept.
 struct RoundingSite {
   llvm::SmallVector<unsigned, 4> nodes;
-  /// What it adds to each sum, by the sum's index.
+  /// The term that it adds to each sum, by the sum's index.
   llvm::SmallVector<std::pair<unsigned, double>, 2> parts;
 };
 

@@ -99,7 +99,7 @@ class Document {
     const title = titleOf(this.report);
     document.title = `${shortened(title, 80)}: mpopt`;
     document.getElementById("title").replaceChildren(name(title, 80), h("small", null, subtitleOf(this.report, this.data)));
-    // What the report is most about comes first.
+    // The page of the report's main subject comes first.
     const first = this.report.run ? "training" : this.report.compare || this.report.against ? "compare" : "verdict";
     this.pages = PAGES.filter((page) => page.has(this.report)).sort((a, b) => (b.id === first) - (a.id === first));
     this.sections = new Map();

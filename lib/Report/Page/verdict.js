@@ -73,7 +73,7 @@ function judgeRun(report, errors, warnings) {
 }
 
 function whatToDo(report, list, isUnknown) {
-  // What is not known may be known of other inputs than the assumed ones.
+  // An unknown effect may be known for other inputs than the assumed ones.
   const assumed = isUnknown ? (report.assumptions || []).filter((each) => each.source === "default") : [];
   const declare = assumed.length ? ["Declare what the inputs hold (", h("code", null, "--input NAME=LO:HI"), "): ",
     assumed.slice(0, 4).map((each, index) => [index ? ", " : "", name(each.input, 40)]), assumed.length > 4 ? ` and ${assumed.length - 4} more` : "", " assumed by default. "] : [];

@@ -107,7 +107,7 @@ static void buildExtreme(GradientContext &ctx) {
     return isMax ? Value(ctx.make<mp::GreaterEqualOp>({lhs, rhs}))
                  : Value(ctx.make<mp::LessEqualOp>({lhs, rhs}));
   };
-  // Of each operand but the first, the extreme of all in front of it.
+  // For each operand but the first: the extreme of all in front of it.
   SmallVector<Value> before = {Value(), ctx.x(0)};
   for (unsigned i = 1; i + 1 < op->getNumOperands(); ++i)
     before.push_back(isMax ? Value(ctx.make<mp::MaxOp>({before[i], ctx.x(i)}))

@@ -20,7 +20,7 @@ std::optional<Item> binary(llvm::StringRef op, const Item &lhs,
 /// The same for strings or devices.
 std::optional<Item> strings(llvm::StringRef op, const Item &lhs,
                             const Item &rhs);
-/// Whether two lists of static items are equal; nothing if an item is unknown.
+/// True if two lists of static items are equal; nothing if an item is unknown.
 std::optional<bool> equalLists(const Item &lhs, const Item &rhs);
 
 } // namespace mpopt::aten::fold

@@ -95,8 +95,8 @@ template <typename OpT> static LogicalResult lowerGlobalPool(NodeContext &ctx) {
   return success();
 }
 
-/// Of three axes the last one alone is averaged, as the moments of a norm of
-/// rows are, for which tf2onnx writes this op.
+/// Three axes: only the last one is averaged, as the moments of a norm of rows
+/// are, for which tf2onnx writes this op.
 static LogicalResult lowerGlobalAveragePool(NodeContext &ctx) {
   MaybeShape shape = ctx.hasInput(0) ? getShape(ctx.input(0)) : MaybeShape();
   if (!shape || shape->size() != 3)

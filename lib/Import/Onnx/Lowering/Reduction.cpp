@@ -27,7 +27,7 @@ static LogicalResult lowerReduce(NodeContext &ctx) {
   if (!axes && ctx.hasInput(1)) {
     MaybeShape count = getShape(ctx.input(1));
     bool ranked = count && count->size() == 1;
-    // Whether the node reduces at all is decided at run time.
+    // Only the run decides that the node reduces at all.
     if (noop && (!ranked || count->front() == kDynamic))
       return ctx.unsupported();
     if (!ranked || count->front() != 0)

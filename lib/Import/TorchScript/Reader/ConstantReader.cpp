@@ -141,7 +141,7 @@ int64_t ConstantReader::memoryOf(const at::Tensor &tensor) {
   return memory.try_emplace(address, memory.size()).first->second;
 }
 
-/// What `from` becomes with that layout or dtype is claimed before it is made.
+/// The memory of `from` in that layout or dtype is claimed before it is made.
 void ConstantReader::claim(const at::Tensor &from, int64_t width,
                            const std::string &path) {
   if (!budget.take(uint64_t(from.numel()), uint64_t(width)))

@@ -1,7 +1,7 @@
 //===- AttentionGradient.cpp - Ranges of gradients of fused attention
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of Y = P v and P = softmax(S): dV = P^T dY, dP = dY v^T and
+// With Y = P v and P = softmax(S): dV = P^T dY, dP = dY v^T and
 // dS = P (dP - sum(P dP)). Rows of P add up to 1, so that with dP in an
 // interval of width w |dS| <= P (1 - P) w <= w / 4, and a row's |dS| add up to
 // w / 2 at most, the mean distance from the mean.

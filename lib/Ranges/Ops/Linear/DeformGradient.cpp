@@ -51,7 +51,7 @@ static void transferDeformConv(mp::DeformConvGradOp op, TransferContext &ctx) {
                      ctx);
     if (slot == Bias)
       return sumOf(grad, batch * places);
-    // Of the channels of an offset group, of all groups at most.
+    // The sum is over the channels of an offset group, at most over all groups.
     double all = channels * dim(int64_t(op.getGroup()));
     if (slot == Mask)
       return tainted(sumOf(zeroOr(column * sample), all), others, ctx);

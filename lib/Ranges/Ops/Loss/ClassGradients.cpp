@@ -244,7 +244,7 @@ static void transferNll(mp::NllLossGradOp op, TransferContext &ctx) {
             weightedShare(how, numberOf(op.getGrad(), ctx), ctx);
         if (!share)
           return std::nullopt;
-        // Of one class among all.
+        // One class of all has a target.
         Number none = Number::constant(0, *share->format);
         return either(-*share, none, 1 / classesOf(op.getInput()));
       },
@@ -299,7 +299,7 @@ static void transferMultilabel(mp::MultilabelMarginLossGradOp op,
   shape->pop_back();
   Number grad = numberOf(op.getGrad(), ctx);
   double room = kRoom + 2 * classes * classes * grad.format->unitRoundoff();
-  // Of a row with one target every second margin is positive: 1 / 2 at the
+  // In a row with one target every second margin is positive: 1 / 2 at the
   // target, 1 / C at half of the others.
   Number slope = within({-classes * room, room}, grad,
                         Likely::normal(0, 0.25 / classes, 3));

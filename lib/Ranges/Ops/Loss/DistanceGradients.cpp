@@ -32,11 +32,11 @@ static double expectedRow(Value value) {
   return shape && !shape->empty() ? std::max(double(shape->back()), 1.0) : 1;
 }
 
-/// What a p-norm of differences passes on of `grad`; where it is 0, nothing.
-/// Squares that overflow make a norm of Inf.
+/// The part of `grad` that a p-norm of differences passes on; where the norm is
+/// 0, nothing. Squares that overflow make a norm of Inf.
 static Number throughNorm(const Number &grad, ValueRange operands,
                           TransferContext &ctx) {
-  // A part of a direction.
+  // A component of a unit vector.
   double count = expectedRow(operands.front());
   return tainted(grad * within({-kPartOfNorm, kPartOfNorm}, grad,
                                Likely::normal(0, 1 / count, 3)),

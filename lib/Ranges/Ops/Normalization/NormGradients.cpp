@@ -36,8 +36,8 @@ struct NormRows {
   /// one.
   double count = kInfinity, sharing = 1, terms = kInfinity;
   double offset = 0;
-  /// Of a row of dY; the map from h to dX / r is no longer than 1, if a bit
-  /// more where n is off.
+  /// The norm of a row of dY; the map from h to dX / r has a norm of 1, and
+  /// slightly more where n is off.
   double norm = kInfinity;
   bool centred = true, nan = false;
 

@@ -58,7 +58,7 @@ struct Step {
 struct Passed {
   ByGate largest{}, summed{};
   double hidden = 0, cell = 0;
-  /// Of anything on the way.
+  /// The largest magnitude of any intermediate result.
   double peak = 0;
 };
 } // namespace
@@ -139,7 +139,7 @@ passBack(const Backward &how,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Of gates i, f, o and z at these places.
+/// The places of the gates i, f, o and z.
 struct LstmGates {
   unsigned input, forget, output, candidate;
 };
@@ -167,7 +167,8 @@ static std::optional<Passed> passLstm(const Backward &how, LstmGates at,
   });
 }
 
-/// Of gates z, r and n at these places; |h| <= `hidden`.
+/// The backward step of a GRU with gates z, r and n at these places;
+/// |h| <= `hidden`.
 static std::optional<Passed> passGru(const Backward &how, unsigned update,
                                      unsigned reset, unsigned candidate,
                                      bool late) {
@@ -257,8 +258,8 @@ static std::optional<Number> gradientOf(Part part, const Backward &how,
   return number;
 }
 
-/// What operands say, of a sequence or a single step; `states` of it has the
-/// gate inputs' bounds, so that their overflow is seen.
+/// Reads the operands of a sequence or of a single step; `states` holds the
+/// bounds of the gate inputs, so that their overflow is seen.
 static void readOperands(Backward &how, Value input, unsigned gates,
                          const FloatFormat &format, TransferContext &ctx) {
   how.gates = gates;

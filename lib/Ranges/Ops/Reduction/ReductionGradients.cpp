@@ -20,7 +20,7 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::gradients;
 
-/// Of orders other than these the powers may underflow apart.
+/// Powers of other orders than these may underflow apart.
 static void transferNorm(mp::NormGradOp op, TransferContext &ctx) {
   double p = op.getOrd().convertToDouble();
   bool extreme = std::isinf(p);

@@ -74,7 +74,7 @@ public:
         std::max({reach, term.likelyHi - term.mean, term.mean - term.likelyLo});
     only = likelyInterval(term);
   }
-  /// What it is as an element, and the exact one as it is computed.
+  /// The sum as an element; `computed` is the bound of the computed sum.
   Cell cell(Interval &computed) const {
     computed =
         computedSum(sum, terms, sumError({&format}, double(count), magnitude));

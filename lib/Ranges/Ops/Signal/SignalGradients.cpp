@@ -48,7 +48,8 @@ static void transferDft(mp::DFTGradOp op, TransferContext &ctx) {
   });
 }
 
-/// Of [batch, frames, bins, 2]; the window gets the samples of all frames.
+/// `grad` is [batch, frames, bins, 2]; the window gets the samples of all
+/// frames.
 static void transferStft(mp::STFTGradOp op, TransferContext &ctx) {
   MaybeShape shape = getShape(op.getGrad());
   if (!shape || shape->size() < 3 ||

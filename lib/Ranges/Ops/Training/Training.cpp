@@ -170,8 +170,8 @@ static void transferDropoutGrad(mp::DropoutGradOp op, TransferContext &ctx) {
 /// Elements of a filter that are read one by one.
 static constexpr int64_t kMostWeights = 1 << 22;
 
-/// Of a constant filter [M, C / group, ...] the largest sum of magnitudes that
-/// one channel of the input meets; infinite for others.
+/// The largest sum of magnitudes of a constant filter [M, C / group, ...] that
+/// one channel of the input meets; infinite for other filters.
 static double largestColumn(Value filter, int64_t groups,
                             TransferContext &ctx) {
   std::optional<WeightView> view = ctx.weights(filter);
