@@ -15,7 +15,7 @@ void mpopt_exact_sum_add(mpopt_exact_sum *sum, double value) {
 void mpopt_exact_sum_merge(mpopt_exact_sum *into, const mpopt_exact_sum *from) {
   uint64_t carry = 0;
   for (int i = 0; i < MPOPT_SUM_LIMBS; ++i) {
-    // What is above or below the addend's digits changes nothing, and need not
+    // Limbs above or below the addend's digits change nothing, and need not
     // come into the cache: 0, or all ones with a carry.
     if (from->limb[i] + carry == 0)
       continue;

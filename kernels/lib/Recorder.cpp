@@ -136,7 +136,7 @@ static mpopt_recorder *findRecorder(const char *pattern,
     if (std::memcmp(recorder->ledger, ledger, 32) != 0)
       continue;
     bool same = recorder->pattern == named;
-    // Who names no file joins the recorder that the ledger has.
+    // A caller that names no file joins the recorder that the ledger has.
     if (pattern ? same : same || isHeld(*recorder))
       if (!found || isBetter(*recorder, *found))
         found = recorder;

@@ -12,7 +12,7 @@ namespace mpopt::kernels {
 /// Numbers the runs of a model: 0, 1 and so on. Any function may be called from
 /// any thread.
 ///
-/// Nobody says that a run has ended, and several can go on at the same time. A
+/// No call says that a run has ended, and several can go on at the same time. A
 /// thread that announced a run executes that one until it announces another.
 /// For any other thread (a pool's, a device's) the run is known only if all of
 /// them were announced by one thread: that executes one at a time. It matters
@@ -29,7 +29,7 @@ public:
 
 private:
   std::atomic<uint64_t> last{UINT64_MAX};
-  /// Who announced all of them: 0 none, `several`, or the thread's number.
+  /// The thread that announced all of them: 0 none, `several`, or its number.
   std::atomic<uint64_t> announcer{0};
   static constexpr uint64_t several = UINT64_MAX;
   /// Entries of threads have this age, or are dropped.

@@ -218,7 +218,7 @@ TEST_F(ControlTest, RunsAtTheSameTime) {
   elsewhere([&] { EXPECT_EQ(call(recorder, 2), (Seen{0, shared})); });
 }
 
-/// Who knows the thread is not the one that announces.
+/// The thread that executes a run is not the one that announces it.
 TEST_F(ControlTest, RunsThatBeginElsewhere) {
   mpopt_recorder_begin_run(recorder, 0);
   EXPECT_EQ(call(recorder, 1), (Seen{0, MPOPT_STEPS_COUNTED}));
@@ -248,7 +248,7 @@ TEST_F(ControlTest, RunsOfManyModels) {
   }
 }
 
-/// Who asks for a flush wants what is under way, too; the periodic one must not
+/// A requested flush covers the work under way, too; the periodic one must not
 /// wait.
 TEST_F(ControlTest, FlushesThatWait) {
   std::vector<int> waits;

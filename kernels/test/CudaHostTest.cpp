@@ -269,7 +269,7 @@ TEST_F(CudaHostTest, FlushesByThemselvesDoNotWait) {
   mpopt_recorder_close(eager);
 }
 
-/// Who asks for a flush gets what was launched before, however late the device
+/// A flush returns the work that was launched before, however late the device
 /// comes to it.
 TEST_F(CudaHostTest, FlushWaitsForWhatWasLaunched) {
   mpopt_cuda_probe *probe = makeProbe();

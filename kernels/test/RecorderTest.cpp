@@ -214,8 +214,8 @@ TEST_F(RecorderTest, OpenedAgain) {
   }
 }
 
-/// Who closes nothing goes to the recorder that was opened last, and stays
-/// there when it is closed until there is another one.
+/// A follower goes to the recorder that was opened last, and stays there when
+/// it is closed until there is another one.
 TEST_F(RecorderTest, Followed) {
   uint8_t ledger[32] = {1};
   auto follow = [&] { return mpopt_recorder_follow(ledger, "follower"); };
@@ -227,7 +227,7 @@ TEST_F(RecorderTest, Followed) {
   EXPECT_NE(mpopt_recorder_generation(), before);
   EXPECT_EQ(follow(), one);
   observe(follow(), 1, {2});
-  // Who names no file still finds it.
+  // A caller that names no file still finds it.
   EXPECT_EQ(mpopt_recorder_open(nullptr, ledger, nullptr), one);
   mpopt_recorder_close(one);
 
@@ -239,7 +239,7 @@ TEST_F(RecorderTest, Followed) {
   observe(follow(), 1, {3});
   mpopt_recorder_close(two);
   EXPECT_EQ(follow(), two);
-  // Nobody holds the first one any more: its file begins anew.
+  // The first one has no holder any more: its file begins anew.
   EXPECT_EQ(open(path("one.mprec")), one);
   EXPECT_EQ(follow(), one);
   mpopt_recorder *all[8];

@@ -158,7 +158,7 @@ class SourceRule<string ruleId, string ruleName, string ruleGroup>
     : RuleRecord<ruleId, ruleName> {
   string summary = ?;
   let family = "source";
-  // What the rule is about: casts, regions, scaler, step, numbers, settings or fp8.
+  // The subject of the rule: casts, regions, scaler, step, numbers, settings or fp8.
   string group = ruleGroup;
   let since = "0.2";
   let fix = "none"; // of the changes that `mpopt lint --fix` makes

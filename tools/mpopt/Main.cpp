@@ -95,7 +95,7 @@ int main(int argc, char **argv) {
     status = run(*options);
   else
     printError(llvm::toString(options.takeError()));
-  // Nobody can be told that standard error is full; the status says enough.
+  // A full standard error cannot be reported; the status is enough.
   llvm::errs().clear_error();
   return status;
 }

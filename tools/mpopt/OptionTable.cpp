@@ -121,7 +121,7 @@ StringRef mpopt::getName(Action action) {
 // The edits that may lie between what was typed and what was meant.
 static constexpr unsigned kMostEdits = 2;
 
-/// What other tools call something that has another form here.
+/// The option here for the spelling of other tools; empty if there is none.
 static StringRef findForm(StringRef name) {
   return llvm::StringSwitch<StringRef>(name)
       .Cases({"--fp16", "--half", "--float16"}, "--precision fp16")
@@ -287,7 +287,7 @@ Error mpopt::checkValues(const opt::InputArgList &args) {
     std::string value = arg->getNumValues() ? arg->getValue() : "";
     if (arg->getOption().matches(OPT_precision)) {
       value = isFp8Training(value) ? "auto" : spellPrecision(value);
-      // Of those with a comma, which separates the words of a list.
+      // A precision may hold a comma, which separates the words of a list.
       if (Precision::byName(value))
         continue;
     }

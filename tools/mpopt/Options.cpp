@@ -532,7 +532,7 @@ Expected<Options> mpopt::parseOptions(int argc, char **argv) {
   }
   if (!isSet)
     return options;
-  // What holds for all models is that of the first one's settings.
+  // Options of all models are those of the first one's settings.
   Options first = byModel.front();
   first.byModel = std::move(byModel);
   if (Error error = checkOutputs(first))

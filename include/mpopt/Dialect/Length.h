@@ -32,7 +32,7 @@ struct Length {
   bool divided = false;
   /// True for a mean of powers.
   bool averaged = false;
-  /// What adds elements or powers up, and the powers.
+  /// The ops' results that add elements or powers up, and the powers.
   llvm::SmallVector<mlir::Value, 2> sums;
   /// The numbers that are added to the sum, or that hold it up.
   double epsilon = 0;

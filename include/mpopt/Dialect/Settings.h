@@ -69,7 +69,7 @@ inline constexpr llvm::StringLiteral kHoldsGradientsAttr = "mp.holds_gradients";
 /// (dense f64 that sum to 1, of the classes from 0 on) where they are declared.
 inline constexpr llvm::StringLiteral kLossTargetAttr = "mp.loss_target";
 
-/// What was applied to `module`; as-is if nothing was.
+/// The precision that was applied to `module`; as-is if none was.
 inline const Precision &getPrecision(mlir::Operation *module) {
   auto name = module->getAttrOfType<mlir::StringAttr>(kPrecisionAttr);
   return name ? Precision::of(name) : Precision::asIs();

@@ -16,7 +16,8 @@ namespace mpopt {
 /// Without scale and zero point; nothing for what is no integer or float.
 std::optional<StorageFormat> storageFormatOf(mlir::Type elementType);
 
-/// Of the codes, with their axis or blocks; scale and zero point are operands.
+/// The format of the codes, with their axis or blocks; scale and zero point are
+/// operands.
 std::optional<StorageFormat> storageFormatOf(mp::QuantizeOp op);
 std::optional<StorageFormat> storageFormatOf(mp::DequantizeOp op);
 std::optional<StorageFormat> storageFormatOf(mp::FakeQuantizeOp op);

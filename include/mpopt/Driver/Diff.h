@@ -30,8 +30,8 @@ struct DiffOp {
   std::string name, type;
   /// The op's own name, by which lists of ops to keep name it.
   std::string op;
-  /// Of a model in the file, before any precision is applied; of a record as
-  /// the run computed.
+  /// The dtype in the file of a model, before any precision is applied, or in
+  /// the run of a record.
   std::string dtype;
   /// Bounds as computed, or the finite values that a run saw; none for what a
   /// report alone does not say.
@@ -54,24 +54,25 @@ struct DiffSide {
   size_t given = 1; ///< Files or folders of this side on the command line.
   /// The records of a run, one of each rank.
   std::vector<std::string> records;
-  /// Of a record: the findings that it confirms, and those of the record alone.
+  /// A record has the findings that it confirms, and those of the record alone.
   ModelReport report;
-  /// Of a report only what has findings.
+  /// A report has only ops with findings.
   std::vector<DiffOp> ops;
   unsigned casts = 0; ///< Casts between floats in the file, or recorded ones.
   /// The ops that have to stay in FP32, by name, where they are known for the
   /// precision that the other side is in.
   std::vector<std::string> needed;
   bool knowsNeeded = false;
-  /// Of a record: by fingerprint, why findings of its ledger are not confirmed.
+  /// The reasons why findings of a record's ledger are not confirmed, by
+  /// fingerprint.
   std::map<std::string, std::string> unconfirmed;
   std::unique_ptr<DiffRun> run; ///< Null but for a record.
 };
 
 struct DiffFinding {
   const Finding *finding;
-  /// What the other record says of it (`refuted`, `not-exercised` ...); empty
-  /// if nothing.
+  /// The status in the other record (`refuted`, `not-exercised` ...); empty if
+  /// it has none.
   std::string elsewhere;
 };
 
@@ -83,7 +84,7 @@ struct DiffConstant {
   size_t index;
 };
 
-/// Whether the second of two trainings is as good as the first.
+/// The comparison of the second of two trainings with the first.
 struct DiffVerdict {
   /// `Verdict.as_dict` of mpopt.monitor.
   llvm::json::Object judged;

@@ -39,7 +39,8 @@ struct NpzRange {
 
 /// The shapes that an archive states before any element is unpacked.
 struct NpzShapes {
-  /// Of bounds by element, broadcast to each other; absent for one bound.
+  /// The shape of bounds by element, broadcast to each other; absent for one
+  /// bound.
   std::optional<std::vector<int64_t>> bounds;
   std::optional<std::vector<int64_t>> sample;
 };

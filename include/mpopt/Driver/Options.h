@@ -53,7 +53,8 @@ struct InputRange {
   /// fit the model's input; empty if none was given.
   std::string file;
   NpzShapes shapes; ///< Of that file.
-  /// Of class numbers: the exponent of Zipf's law, or each one's share.
+  /// The distribution of class numbers: the exponent of Zipf's law, or each
+  /// one's share.
   std::optional<double> zipf;
   std::shared_ptr<const std::vector<double>> frequencies;
   /// True if a training configuration says so; the model may then lack it.
@@ -107,7 +108,7 @@ struct Options {
   std::string settingsFile; ///< Empty if there is none.
   std::vector<Suppression> suppressions;
   std::string baselineFile, newBaselineFile; ///< May be empty.
-  /// Of each model, where one has settings; otherwise empty.
+  /// The options of each model, where one has settings; otherwise empty.
   std::vector<Options> byModel;
 
   // The terminal.

@@ -31,7 +31,7 @@ struct Setting {
 
 struct ProjectSettings {
   std::string file;
-  /// What holds for the model: later ones override earlier ones.
+  /// The settings of the model: later ones override earlier ones.
   std::vector<Setting> settings;
   std::vector<Suppression> suppressions;
 };

@@ -81,8 +81,8 @@ struct OutputEffect : CausedError {
   std::vector<AssumedSize> sizes;
 };
 
-/// What rounding does to an output of integers or truth values. Its parts are
-/// those of `share`, which grows as the errors of what decides.
+/// The effect of rounding on an output of integers or truth values. Its parts
+/// are those of `share`, which grows as the errors of the decisive operands.
 struct OutputDecision : CausedError {
   mlir::Value value;
   std::string name = {};

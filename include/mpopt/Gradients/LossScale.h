@@ -40,8 +40,8 @@ struct ScaleWindow {
   /// The start to choose: two powers of two below the top, 2^16 at most, and
   /// not below the bottom. Nothing if there is no scale that works.
   std::optional<double> recommended;
-  /// What overflows above the top, and the parameter that loses the largest
-  /// part below the bottom (an index; -1: none).
+  /// The value that overflows above the top, and the parameter that loses the
+  /// largest part below the bottom (an index; -1: none).
   mlir::Value top;
   int bottom = -1;
   /// The share of all parameters' elements that is lost at any scale.

@@ -33,7 +33,7 @@ public:
   double operator[](size_t index) const { return shares[index]; }
   static int exponentOf(size_t index) { return kFirst + int(index); }
 
-  /// What is lost on the way, and what is lost of the rest here.
+  /// The share lost on the way, and the share of the rest that is lost here.
   LostShare then(const LostShare &next) const {
     LostShare result;
     for (size_t i = 0; i < kCount; ++i)
@@ -67,7 +67,7 @@ public:
                          all;
     return result;
   }
-  /// Of sums of two values: both are lost.
+  /// The share of sums of two values of which both are lost.
   LostShare both(const LostShare &other) const {
     LostShare result;
     for (size_t i = 0; i < kCount; ++i)

@@ -131,9 +131,9 @@ private:
   Optimizer optimizer;
   std::vector<WeightSizes::Part> parts;
   GradientMagnitudes gradient;
-  /// Of gradients that are not 0, with what decay adds to them.
+  /// The root mean square of non-zero gradients, weight decay included.
   double size = 0;
-  /// The learning rate with what the optimizer multiplies it by.
+  /// The learning rate times the factor of the optimizer.
   double rate = 0;
   double weight = 0;
 };

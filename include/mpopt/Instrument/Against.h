@@ -18,7 +18,7 @@
 
 namespace mpopt {
 
-/// What two runs saw of one tensor.
+/// The observations of one tensor in two runs.
 struct RunDifference {
   /// By id in the plan of the first run.
   int64_t probe = 0;

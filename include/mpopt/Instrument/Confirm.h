@@ -143,7 +143,7 @@ struct Confirmation {
   std::vector<Exceeded> exceeded;
   std::vector<TensorScales> scales;
   Gradients gradients;
-  /// What another run saw of the same tensors, if there is one.
+  /// The comparison with another run of the same tensors, if there is one.
   std::optional<RunComparison> against;
 
   unsigned count(Status status) const;

@@ -36,7 +36,7 @@ struct StorageError {
   }
 };
 
-/// Whether numbers past each end of a format occur: the tail of a normal number
+/// The ends of a format past which numbers occur: the tail of a normal number
 /// has some that a bound excludes.
 struct Tails {
   bool below = true, above = true;

@@ -77,7 +77,7 @@ private:
   struct Tables {
     Table products, sums, functions;
   };
-  /// What one op's kernel does otherwise.
+  /// The deviations of one op's kernel.
   struct Kernel {
     Tables tables;
     bool plainExponentials = false;

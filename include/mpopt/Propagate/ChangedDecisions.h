@@ -50,8 +50,8 @@ private:
   /// Nothing if the errors or the gap are not known.
   std::optional<double> shareChanged(mlir::Operation *op, mlir::Value result);
   std::optional<double> shareOfComparison(mlir::Operation *op) const;
-  /// Of `chosen` elements those that others take the place of, `inOrder` also
-  /// among themselves.
+  /// The share of `chosen` elements whose place others take; `inOrder`:
+  /// exchanges among themselves count, too.
   std::optional<double> shareOfExtreme(mlir::Value candidates, int64_t axis,
                                        double chosen,
                                        bool inOrder = false) const;

@@ -34,7 +34,7 @@ struct OperandError {
   /// The shares of the non-zero elements past the last number, and of those
   /// that are read as 0; the latter of weights only.
   double clipped = 0, flushed = 0;
-  /// Of activations: the largest magnitude that is read as 0, of each group of
+  /// The largest magnitude of activations that is read as 0, for each group of
   /// the range.
   std::vector<double> flushAt;
   /// The part of the error's square that clipping causes.

@@ -45,11 +45,11 @@ public:
   /// is taken as it is, not as what a precision makes of it.
   bool judges(mlir::Value value);
 
-  /// What the op that makes `value` quantises: codes of numbers, numbers that
-  /// stand for codes of the file, or products with those; and what kernels of
-  /// the target lose of sums of products of codes. Nothing for other
-  /// values, where the numbers are those of codes already, and in a model that
-  /// is not judged by its quantisation. `dims`: the groups that are asked for;
+  /// The error by the quantisation in the op that makes `value`: codes of
+  /// numbers, numbers that stand for codes of the file, or products with those;
+  /// and the loss of the target's kernels in sums of products. Nothing for
+  /// other values, where the numbers are those of codes already, and in a model
+  /// that is not judged by its quantisation. `dims`: the groups asked for;
   /// only those of weights with scales can be told apart as one likes.
   std::optional<QuantizationError> errorOf(mlir::Value value,
                                            llvm::ArrayRef<int64_t> dims = {});

@@ -23,8 +23,8 @@
 
 namespace mpopt {
 
-/// What of a quantisation changes numbers: codes of weights, steps between
-/// those of activations, and the ends of these.
+/// The causes of a quantisation's error: codes of weights, steps between codes
+/// of activations, and the ends of these.
 enum class QuantizationCause { Weights, Activations, Saturation };
 inline constexpr std::array<llvm::StringLiteral, 3> kQuantizationCauses = {
     "weights", "activations", "saturation"};

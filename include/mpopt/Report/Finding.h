@@ -30,8 +30,9 @@ enum class Severity { Note, Warning, Error };
 /// only the sound bounds reach it.
 enum class Certainty { Possible, Likely, Certain };
 
-/// What a finding is to a project. `Counts`: part of the verdict. `Known`: a
-/// baseline has it. `Suppressed`: the project's settings say why it is borne.
+/// The standing of a finding in a project. `Counts`: part of the verdict.
+/// `Known`: a baseline has it. `Suppressed`: the project's settings accept it,
+/// with the reason.
 enum class Standing { Counts, Known, Suppressed };
 
 std::string_view toString(Standing standing);

@@ -28,11 +28,11 @@ struct ExponentCounts {
   bool empty() const { return counts.empty(); }
 };
 
-/// What a run saw of a tensor, or of its gradient.
+/// The observation of a tensor, or of its gradient, in a run.
 struct SeenTensor {
   std::string dtype;
   uint64_t count = 0, zero = 0, nan = 0, inf = 0;
-  /// Of finite and of non-zero values; 0 if there are none.
+  /// The extremes of finite and of non-zero values; 0 if there are none.
   double absMax = 0, minNonZero = 0;
   /// Empty if the record has no histogram.
   ExponentCounts exponents;
@@ -42,10 +42,10 @@ struct MapTensor {
   std::string name;
   /// As judged, after the precision was applied.
   std::string dtype;
-  /// Of an input of the model, one without a name.
+  /// The op that makes the tensor; an input of the model has one without name.
   OpRef op;
   std::optional<SourceLine> location;
-  /// Of the finite values before they are rounded to the dtype.
+  /// The bound of the finite values before they are rounded to the dtype.
   Interval bound;
   /// The stored value may be one.
   bool nan = false, posInf = false, negInf = false;

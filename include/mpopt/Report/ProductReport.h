@@ -30,7 +30,8 @@ struct ProductReport {
   OpRef op;
   /// The tensor that it makes.
   std::string output;
-  /// Of the product, by the errors of its operands; NaN if it is not known.
+  /// The signal-to-noise ratio of the product by the errors of its operands;
+  /// NaN if it is not known.
   double decibels = std::numeric_limits<double>::quiet_NaN();
   /// The root mean square error, and the largest one, of the output that this
   /// product alone moves most; NaN if one is not known.
@@ -47,7 +48,7 @@ struct TensorScale {
   bool isProved = false, isConstant = false;
   /// Bits between the largest expected magnitude and the last number.
   double headroom = 0;
-  /// Of the stored elements.
+  /// The signal-to-noise ratio of the stored elements.
   double decibels = 0;
 };
 

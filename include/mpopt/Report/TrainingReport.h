@@ -31,7 +31,7 @@ struct GradientReport {
   bool known = false;
   /// Root mean square with zeros, largest magnitude, share of exact zeros.
   double rms = 0, absMax = 0, zero = 0;
-  /// Of the others: the shares that are 0 as stored at the loss scales 1 and
+  /// The shares of the others that are 0 as stored at the loss scales 1 and
   /// 2^16.
   double lostUnscaled = 0, lostUsual = 0;
   /// The root mean square error by all roundings of the step, of the gradient's
@@ -39,11 +39,11 @@ struct GradientReport {
   std::optional<double> error;
   /// Shares of the non-zero elements with 2^e <= |g| < 2^(e+1), by e.
   std::map<int, double> sizes;
-  /// What holds for every batch as assumed; infinite where nothing is known.
+  /// The bound for every batch as assumed; infinite where none is known.
   Interval bound;
 };
 
-/// What a parameter takes of the first step, where an optimizer is declared.
+/// The first step of a parameter, where an optimizer is declared.
 struct UpdateReport {
   std::string parameter;
   /// The change of a weight where the gradient has its root mean square.
@@ -58,8 +58,8 @@ struct ScaleReport {
   /// overflows.
   std::optional<int> lo, hi;
   std::optional<double> recommended;
-  /// What overflows above the top, and loses most below the bottom; may be
-  /// empty.
+  /// The tensors that overflow above the top and lose most below the bottom;
+  /// may be empty.
   std::string top, topDtype, bottom;
   /// The share of all elements that is lost at the bottom less one power of
   /// two, and at any scale.
@@ -72,7 +72,7 @@ struct TrainingReport {
   std::vector<std::string> loss;
   ScaleReport scale;
   std::vector<GradientReport> parameters;
-  /// Of the parameters whose weights and gradients are known.
+  /// Updates of the parameters whose weights and gradients are known.
   std::vector<UpdateReport> updates;
   /// Gradients of tensors between them.
   std::vector<GradientReport> tensors;

@@ -17,12 +17,12 @@ namespace mpopt {
 /// How a recipe stores the operands of the three products of a layer.
 struct Fp8Recipe {
   llvm::StringLiteral name;
-  /// Of activations and weights, and of gradients: names of formats.
+  /// Names of the formats of activations and weights, and of gradients.
   llvm::StringLiteral forward, gradient;
   /// Elements along the contraction that share a scale; 0: the tensor, -1: the
   /// row.
   int64_t group;
-  /// Of which the sizes of a product are multiples.
+  /// The number of which the sizes of a product are multiples.
   int64_t multiple;
   /// Steps whose amax give the scale; 0: the tensor's own.
   int64_t history = 0;

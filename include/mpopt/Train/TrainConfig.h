@@ -125,8 +125,8 @@ enum class ReduceDivision { Before, After };
 
 struct TrainReduce {
   std::optional<TrainType> type;
-  /// Of the buffer to which each pass adds its gradients; that of the gradients
-  /// if nothing is said.
+  /// The dtype of the buffer to which each pass adds its gradients; that of the
+  /// gradients if none is declared.
   std::optional<TrainType> accumulate;
   /// The factor by which workers divide before the sum; the rest of the mean's
   /// divisor comes after it.

@@ -27,7 +27,7 @@ struct TrainOptionTexts {
   std::optional<std::string> clip, lossValue;
 };
 
-/// What the options say; the rest of the configuration is open. The error is
+/// The configuration that the options declare; the rest is open. The error is
 /// one line that begins with the option.
 llvm::Expected<TrainConfig> parseTrainOptions(const TrainOptionTexts &texts);
 

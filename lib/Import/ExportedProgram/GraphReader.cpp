@@ -62,8 +62,8 @@ void GraphReader::readInputs(const json::Object &from, StringRef op,
   if (op.consume_front("aten::"))
     schema = findSchema(op);
   if (!schema) {
-    // A foreign operator with a name like `add_` changes its first argument; one
-    // without results is there for what it changes.
+    // An operator of another library with a name like `add_` changes its first
+    // argument, and one without results is there for its side effect.
     bool isInPlace = op.split('.').first.ends_with("_");
     bool changesAll = getArray(from, "outputs", damage).empty();
     for (auto [index, input] : llvm::enumerate(given)) {

@@ -93,7 +93,7 @@ static bool isPart(const Composite &written, Value value) {
 
 void BannedUnderAutocast::check(ModuleOp module) {
   Composites composites(module);
-  // Of a training step the loss alone, which the model does not have.
+  // In a training step only the loss counts, which the model does not have.
   bool trains = module
                     .walk([](Operation *op) {
                       return op->hasAttr(kBackwardAttr)

@@ -171,7 +171,7 @@ bool Absorption::judgeRounded(OpOperand &addend, Value other,
   return true;
 }
 
-/// What the smallest quarter of the positions along the reduced axes adds to
+/// The part of the smallest quarter of the positions along the reduced axes in
 /// one sum, a root mean square; nothing if they are not told apart. A quarter,
 /// as of channels (MP305): single dead ones are usual.
 static std::optional<double> getQuarter(Operation *op, const AbstractValue &x,
@@ -208,7 +208,7 @@ static std::optional<double> getQuarter(Operation *op, const AbstractValue &x,
 void Absorption::judgeReduction(Operation *op, const RangeAnalysis &ranges) {
   const AbstractValue &x = ranges.of(op->getOperand(0));
   Value result = op->getResult(0);
-  // Of a norm's statistics only the size matters.
+  // Only the size of a norm's statistics matters.
   if (!x.hasLikely() || !ranges.preRounding(result).hasLikely() ||
       hasRole(getMeaning(getKind(op), op->getContext()),
               Role::Normalization | Role::Softmax))

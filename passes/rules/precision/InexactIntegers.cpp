@@ -96,7 +96,7 @@ void InexactIntegers::judge(Operation *op, const RangeAnalysis &ranges) {
   // integers.
   SmallVector<Operation *, 4> path;
   findChoice(value, exact, path);
-  // What rounding constants does otherwise is known.
+  // The other effects of rounding constants are known.
   bool fixed = isConstant(value);
   if (fixed && (path.empty() || !StorageErrors(ranges).errorOf(value, 0, {})))
     return;

@@ -148,7 +148,8 @@ static bool expectsZeroSum(Value sum, const RangeAnalysis &ranges) {
          1;
 }
 
-/// What the constant is added to or is the least of; null for other uses.
+/// The operand that the constant is added to or bounds below; null for other
+/// uses.
 static Value findOther(OpOperand &use) {
   Operation *op = use.getOwner();
   bool guards = hasRole(op, Role::Addition | Role::LimitsBelow) &&

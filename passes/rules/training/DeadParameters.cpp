@@ -36,7 +36,8 @@ using namespace mpopt;
 namespace {
 enum class Why { Unknown, ZeroConstant, Rectifier, Cancels };
 
-/// What makes gradients 0: the constant, the rectifier's result, or the sum.
+/// The origin of zero gradients: the constant, the rectifier's result, or the
+/// sum.
 struct Origin {
   Why why = Why::Unknown;
   Value where;

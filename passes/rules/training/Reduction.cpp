@@ -55,8 +55,8 @@ static double chooseFactor(int64_t world) {
   return double(factor);
 }
 
-/// Who divides when, where nobody says: FSDP by a root before and the rest
-/// after in FP16, ZeRO after, others before.
+/// The place of the division where it is not declared: FSDP divides by a root
+/// before and by the rest after in FP16, ZeRO after, others before.
 static double findFactor(const TrainingFacts &facts, int64_t world) {
   const ReduceFacts &reduce = facts.reduce;
   if (reduce.predivide)

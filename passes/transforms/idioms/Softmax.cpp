@@ -34,7 +34,7 @@ static bool restoresAxis(Operation *op, Value full, int64_t axis) {
       !(made = getShape(op->getResult(0))) || made->size() != whole->size())
     return false;
   (*whole)[axis < 0 ? axis + int64_t(whole->size()) : axis] = 1;
-  // Of several open lengths one may be another's.
+  // With several open lengths one may be another's.
   return *made == *whole &&
          llvm::count_if(*whole, [](int64_t dim) { return dim < 0; }) <= 1;
 }

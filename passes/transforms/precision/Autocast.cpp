@@ -61,7 +61,7 @@ static bool isEligible(Value value) {
 /// composite gives its input's dtype, whatever its parameters have.
 static Weight getWeight(OpOperand &operand) {
   Value value = operand.get(), source = value;
-  // Of a long chain of views each value would be followed to its start.
+  // In a long chain of views each value would be followed to its start.
   constexpr unsigned kMaxMoves = 16;
   for (unsigned moves = 0; moves < kMaxMoves; ++moves) {
     Operation *op = source.getDefiningOp();

@@ -21,7 +21,7 @@ namespace mpopt {
 struct PlainExponential {
   /// The format in which they are added up.
   const FloatFormat *format;
-  /// What an element is multiplied by in the exponent.
+  /// The factor of an element in the exponent.
   double factor = 1;
   /// How many are added; infinite if that is not known.
   double count = 1;

@@ -51,7 +51,7 @@ static Number number(double value, const Number &like) {
 }
 
 //===----------------------------------------------------------------------===//
-// Of input and target
+// Gradients of input and target
 //===----------------------------------------------------------------------===//
 
 namespace {
