@@ -66,7 +66,7 @@ def expected_in_half(finding: dict, tensor: dict) -> bool | None:
 
 
 def expected(finding: dict, tensor: dict) -> bool | None:
-    """Whether the finding is true of the labelled tensor; None if that is not said."""
+    """True if the finding is true of the labelled tensor; None if that is not said."""
     rule = finding["rule"]
     inherits = tensor["nonfinite_fp16"] > 0 and not tensor["fp16"]["origin"]
     tests = {watch["test"] for watch in finding.get("decided_by", [])}
@@ -84,7 +84,7 @@ def expected(finding: dict, tensor: dict) -> bool | None:
 
 
 def is_clamped(truth: dict) -> bool:
-    """Whether the converted file has other values than the labels' FP16 run: a constant
+    """True if the converted file has other values than the labels' FP16 run: a constant
     that is Inf or all 0 there, an input beyond the edge."""
     return (any(known["overflow_fp16"] or 0 < known["nonzero"] == known["flush_fp16"]
                 for known in truth["constants"].values())

@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    # Of each constant that it clamps, onnxconverter-common warns.
+    # onnxconverter-common warns of each constant that it clamps.
     warnings.simplefilter("ignore")
     folders = sorted(path.parent for path in options.zoo.glob("*/truth.json")
                      if not options.only or path.parent.name in options.only)

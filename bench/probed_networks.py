@@ -1,4 +1,4 @@
-"""What probes cost and change in ONNX Runtime, in one process.
+"""The cost and the effect of probes in ONNX Runtime, in one process.
 
 Times are medians of alternating runs, as ratios to the model without probes. Beside
 mpopt's probes: every tensor as an output, and numpy computing the same statistics from

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What probes cost under ONNX Runtime, beside other ways to the same numbers.
+"""The cost of probes under ONNX Runtime, beside other ways to the same numbers.
 
     bench/probes.py [--build BUILD]
 

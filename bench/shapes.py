@@ -138,7 +138,7 @@ def infinities(count: int, path: Path) -> None:
     save(path, nodes, [value("x", [4, WIDTH])], [value(x, [4, WIDTH])], [mask])
 
 
-# What is built, and the smaller of the two sizes it is built in; the larger is
+# The shapes that are built, and the smaller of the two sizes of each; the larger is
 # four times as large.
 SHAPES: dict[Callable[[int, Path], None], int] = {
     initializers: 10_000, constants: 25_000, fan_out: 10_000, branches: 2_000, findings: 3_000,

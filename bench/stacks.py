@@ -116,14 +116,14 @@ def load(path: Path) -> dict[tuple[str, int, str], Measured]:
 
 
 def changes(before: Measured, after: Measured) -> bool:
-    """Whether a row is judged in another way."""
+    """True if a row is judged in another way."""
     def summary(row: Measured) -> list:
         return [row.near_gradients, *((e.is_near, e.is_false_alarm, e.said is None) for e in row.errors.values())]
     return summary(before) != summary(after)
 
 
 def compare(before_file: Path, after_file: Path) -> Score:
-    """Of the stacks that both files have: what each says of those that changed, and counts."""
+    """For the stacks that both files have: the verdicts of each on those that changed, and counts."""
     before, after = load(before_file), load(after_file)
     both = [key for key in before if key in after]
     for key in both:

@@ -9,7 +9,7 @@ Layers = dict[str, set[str]]
 
 
 def find_arrows(layers: Layers) -> list[tuple[str, str]]:
-    """What each layer sees, without what one of those sees as well."""
+    """The layers that each layer sees, without those that one of them sees as well."""
     def below(name: str) -> set[str]:
         seen = layers[name] - {name}
         return seen.union(*(below(other) for other in seen))

@@ -1,4 +1,4 @@
-"""What scripts/new-op writes, to be formatted with the words of an op."""
+"""Templates of scripts/new-op, to be formatted with the words of an op."""
 
 HEADER = '''//===- {file} - {title}
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

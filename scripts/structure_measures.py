@@ -32,7 +32,7 @@ def _files(root: Path, folders: tuple[str, ...], suffixes: tuple[str, ...] = COD
 
 
 def _lines(root: Path, folders: tuple[str, ...]) -> int:
-    """Of all files, without the two lines of title and licence."""
+    """Lines of all files, without the two of title and licence."""
     return sum(len(lines) - 2 * (len(lines) > 1 and "SPDX" in lines[1]) for _, lines in _files(root, folders, ()))
 
 

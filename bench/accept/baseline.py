@@ -9,7 +9,7 @@ from judgement import NEAR, Outcome, is_within, is_wrong, percent, record
 
 # A change of an estimate that is worth a line.
 CHANGED = 0.01
-# What a shared machine makes of the same run: less is no change of time or memory.
+# The noise of the same run on a shared machine: less is no change of time or memory.
 SLOWER, LEAST_SECONDS, LEAST_MIB = 1.5, 0.1, 20.0
 SHOWN = {"verdict": "verdict", "first": "first root finding", "error": "expected error",
          "gradients": f"gradients within {NEAR:g}x", "likely": f"likely extremes within {NEAR:g}x",
@@ -48,7 +48,7 @@ def differs(key: str, old: object, new: object) -> bool:
 
 
 def changes(old: Mapping, new: Mapping) -> Iterator[str]:
-    """What differs between two entries of one row, a text each."""
+    """The differences of two entries of one row, a text each."""
     for key, name in SHOWN.items():
         if differs(key, old.get(key), new.get(key)):
             yield f"{name} {show(old, key)} -> {show(new, key)}"
@@ -63,7 +63,7 @@ def cost_changes(old: Outcome, new: Outcome) -> Iterator[str]:
 
 
 def compare(outcomes: Mapping[str, Outcome], rights: Mapping[str, str], expected: Mapping[str, Mapping]) -> list[str]:
-    """What is worse than the entries say, or not explained by them."""
+    """The changes that are worse than the entries, or not explained by them."""
     bad = []
     for key, outcome in outcomes.items():
         entry = expected.get(key)

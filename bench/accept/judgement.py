@@ -1,4 +1,4 @@
-"""What mpopt says of a row beside what is true of it."""
+"""The verdict of mpopt on a row beside the truth."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOUD = ("error", "warning")
 
 @dataclass
 class Outcome:
-    """What one run of mpopt says of one row."""
+    """The verdict of one run of mpopt on one row."""
 
     verdict: str                                     # passes, fails, or why there is none
     first: str = ""                                  # first root finding, `RULE OP`
@@ -95,7 +95,7 @@ def judge_gradients(outcome: Outcome, said: Mapping[str, dict], truth: Mapping[s
 
 
 def record(outcome: Outcome) -> dict:
-    """What expected.json keeps of an outcome: nothing that depends on the machine."""
+    """The part of an outcome that expected.json keeps: nothing that depends on the machine."""
     kept: dict[str, object] = {"verdict": outcome.verdict, "first": outcome.first}
     if not math.isnan(outcome.ratio):
         kept["error"] = None if outcome.error is None else digits(outcome.error)

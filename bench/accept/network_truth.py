@@ -1,4 +1,4 @@
-"""What storage in FP16 or BF16 does to ONNX text, by ONNX Runtime."""
+"""The effect of storage in FP16 or BF16 on ONNX text, by ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def feeds(model: Model, proto: onnx.ModelProto) -> Iterator[dict[str, numpy.ndar
 
 
 def watched_tensors(stored: onnx.ModelProto, outputs: list[str]) -> list[str]:
-    """What nodes compute before it is rounded: evenly spread, outputs among them."""
+    """Results of nodes before they are rounded: evenly spread, outputs among them."""
     floats = [name for node in stored.graph.node for name in node.output if name.endswith(".computed")]
     spread = floats[:: math.ceil(len(floats) / WATCHED)]
     return list(dict.fromkeys(spread + [f"{name}.computed" for name in outputs if f"{name}.computed" in floats]))

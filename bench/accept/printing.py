@@ -1,4 +1,4 @@
-"""What bench/accept/run prints."""
+"""The output of bench/accept/run."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def print_outcomes(outcomes: Mapping[str, Outcome], rights: Mapping[str, str], s
 
 
 def print_changes(before: Mapping[str, Outcome], after: Mapping[str, Outcome]) -> None:
-    """What differs between two binaries, a line each."""
+    """The differences of two binaries, a line each."""
     lines = [f"{key}: {text}" for key in after
              for text in (*changes(record(before[key]), record(after[key])), *cost_changes(before[key], after[key]))]
     print("\n".join(["== changes", *lines]) if lines else "== no change")
 
 
 def print_differences(outcomes: Mapping[str, Outcome], expected: Mapping[str, Mapping]) -> None:
-    """What differs from expected.json."""
+    """The differences from expected.json."""
     lines = [f"{key}: {text}" for key, outcome in outcomes.items() if key in expected
              for text in changes(expected[key], record(outcome))]
     print("\n".join(["== changes", *lines]) if lines else "== as expected.json says")

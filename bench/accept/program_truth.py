@@ -1,4 +1,4 @@
-"""What autocast does to exported programs, and their gradients, by PyTorch."""
+"""The effect of autocast on exported programs and their gradients, by PyTorch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from table import Input, Model
 DTYPES = {"autocast-fp16": torch.float16, "autocast-bf16": torch.bfloat16}
 # A gradient below this share of the largest is rounding alone (the bias of keys).
 LEAST_GRADIENT = 1e-6
-# What torch.amp.GradScaler starts with.
+# The first scale of torch.amp.GradScaler.
 SCALE = 2.0**16
 
 

@@ -41,7 +41,7 @@ MOST_BYTES = 2 << 20
 
 @dataclass
 class Input:
-    """What is known of an input's values."""
+    """The declaration of an input's values."""
 
     lo: float = -10
     hi: float = 10

@@ -1,4 +1,4 @@
-"""What is true of a network: errors of its outputs with every float tensor stored in FP16 and in BF16."""
+"""The truth about a network: errors of its outputs with every float tensor stored in FP16 and in BF16."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def error_of(exact: numpy.ndarray, stored: numpy.ndarray) -> tuple[float, float,
 
 
 def compare(exact: list[list[numpy.ndarray]], stored: list[list[numpy.ndarray]], names: list[str]) -> dict[str, dict]:
-    """Of each output the largest error of the largest value over all samples, the median of those of single samples,
+    """For each output the largest error of the largest value over all samples, the median of those of single samples,
     how many samples have Inf or NaN, and how many have that or a large error."""
     found = {}
     for index, name in enumerate(names):

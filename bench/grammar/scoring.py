@@ -1,4 +1,4 @@
-"""What mpopt says of a set beside what is true of it."""
+"""Verdicts of mpopt on a set beside the truth."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Said:
         return self.verdict != {"harmed": "fails", "sound": "passes"}.get(self.truth["verdict"], self.verdict)
 
     def ratios(self) -> dict[str, float]:
-        """Of outputs with a finite expected error to the true one, where that is finite and not 0."""
+        """Ratios of finite expected errors of outputs to the true ones, where these are finite and not 0."""
         true = {name: o["error"] for name, o in self.truth["outputs"].items() if not o["infinite"] and o["error"]}
         return {name: ratio_of(said, true[name]) for name, said in self.errors.items()
                 if name in true and said is not None and said < float("inf")}

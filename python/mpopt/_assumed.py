@@ -1,4 +1,4 @@
-"""What a model is judged to be given: bounds and distributions of its inputs."""
+"""The assumed inputs of a model: bounds and distributions."""
 
 import dataclasses
 import math
@@ -13,7 +13,7 @@ from mpopt.report import Report
 
 #: Bytes of an mpopt.toml.
 LARGEST_SETTINGS = 8 << 20
-#: What `--assume` is by default.
+#: The default of `--assume`.
 DEFAULT = (-10.0, 10.0)
 
 
@@ -39,11 +39,11 @@ class Expected:
     names: tuple[str, ...] | None = None
     default: Assumed = Assumed(*DEFAULT, 0.0, 1.0)
     precision: str = ""
-    #: What was read for that.
+    #: The file that was read for it.
     files: tuple[str, ...] = ()
 
     def of(self, name: str, is_float: bool) -> Assumed | None:
-        """What is assumed of an entry of a batch; None of targets, and of integers that no
+        """The assumption about an entry of a batch; None of targets, and of integers that no
         model describes."""
         known = self.inputs.get(name)
         if known is not None or not is_float:
@@ -139,7 +139,7 @@ def _declare(expected: Expected, inputs: Mapping, default: Assumed) -> Expected:
 
 def find_expected(model, example_inputs, inputs: Mapping | None,
                   assume: tuple[float, float] | None, precision: str | None) -> Expected:
-    """What `model` (docs/python.md) is judged to be given."""
+    """The assumed inputs of `model` (docs/python.md)."""
     if inputs is not None and not isinstance(inputs, Mapping):
         raise Error(f"inputs: a mapping of names, not {type(inputs).__name__}")
     with _command.argument("assume"):

@@ -81,7 +81,7 @@ def environment() -> dict[str, str]:
     from mpopt import _torch_hook
 
     variables = dict(os.environ)
-    # What the tool asks the package by.
+    # The variables by which the tool asks the package.
     variables.setdefault("MPOPT_PYTHON", sys.executable)
     if folder := _torch_hook.library_folder():
         known = variables.get("LD_LIBRARY_PATH")
@@ -156,7 +156,7 @@ def _shape_option(name: str, value) -> list[str]:
 def assuming_options(folder: pathlib.Path, *, target: PathLike | None, inputs: Mapping | None,
                      assume: tuple[float, float] | None, dims: Mapping[str, int] | None,
                      input_shapes: Mapping | None) -> list[str]:
-    """What is assumed of a model's inputs and of what runs it."""
+    """The assumptions about a model's inputs and its target."""
     options = [] if target is None else ["--target", text("target", target)]
     options += _for_each("inputs", inputs,
                          lambda name, value: _input_options(name, value, folder))
@@ -221,7 +221,7 @@ class ModelFile:
         self._is_kept = False
         #: True if the model is a file of the caller.
         self.is_given = isinstance(model, str | os.PathLike)
-        #: What reports call a model that is no file; of a module its class.
+        #: The name in reports of a model that is no file: a module's class.
         self._name = "model"
         #: The names of the outputs of a module that was exported.
         self.outputs: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What is said of the batches that were seen.
+"""The judgement of the batches that were seen.
 
 The two thresholds are those of rules, from the tool's own table: `imbalance-ratio` (MP305),
 by which channels are so far apart that one scale cannot serve them, and `underflow-share`
@@ -109,7 +109,7 @@ def _find_absorbed(channels: Channels, made: Format) -> _Wide | None:
 
 
 class _Judge:
-    """Of one entry."""
+    """The judgement of one entry."""
 
     def __init__(self, name: str, seen: Statistics, known: Assumed | None, limits: Limits,
                  batches: int):
@@ -168,7 +168,7 @@ class _Judge:
                        f"in {spelt}")
 
     def _spread(self) -> None:
-        """What is likely is estimated by the distribution, not by the bounds."""
+        """Likely values are estimated by the distribution, not by the bounds."""
         seen, known = self.seen, self.known
         if (known is None or not seen.is_float or not seen.finite or seen.lo == seen.hi
                 or known.source == "model" or math.isnan(known.mean) or math.isnan(known.std)):

@@ -1,4 +1,4 @@
-"""What a stream of arrays holds, without keeping any of it."""
+"""Statistics of a stream of arrays, of which none is kept."""
 
 import dataclasses
 import math
@@ -81,7 +81,7 @@ def channel_axes(shape: tuple[int, ...]) -> list[int]:
 
 
 class Statistics:
-    """Of one entry over all batches. Counts are of elements; `lo`, `hi`, `mean` and the
+    """Statistics of one entry over all batches. Counts are of elements; `lo`, `hi`, `mean` and the
     sum of squares around it are over finite ones."""
 
     def __init__(self, axis: int | None = None):

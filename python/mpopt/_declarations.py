@@ -1,4 +1,4 @@
-"""What was seen of inputs, as `--input` takes it."""
+"""Observed inputs, in the form of `--input`."""
 
 import math
 import os

@@ -104,7 +104,7 @@ def _integers(dtype, assumed) -> tuple[int, int]:
         half = 3**0.5 * assumed["std"]
         first = max(first, round(assumed["mean"] - half))
         last = min(last, round(assumed["mean"] + half))
-    # Of a wide integer nobody knows what it counts.
+    # A wide integer may count anything.
     return (int(first), int(last)) if 0 <= last - first <= 2**31 else (0, 1)
 
 

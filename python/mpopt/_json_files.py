@@ -11,7 +11,7 @@ from mpopt._input_files import Unreadable
 LARGEST = 64 << 20
 #: Levels of arrays and objects, as in lib/Support/BoundedJson.cpp.
 DEEPEST = 64
-#: Of a double there are 309.
+#: A double has at most 309 digits before its point.
 MOST_DIGITS = 400
 
 

@@ -1,4 +1,4 @@
-"""What live objects of training libraries say of how a model is trained, as `--train-config` reads it
+"""The training configuration that live objects of training libraries hold, as `--train-config` reads it
 from the library's own files (docs/train-config.md)."""
 
 import dataclasses

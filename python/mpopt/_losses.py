@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from mpopt import _batches, _modules
 from mpopt._command import Error
 
-#: What data sets call the target in a batch by names.
+#: The names that data sets give the target in a batch.
 _TARGETS = ("labels", "label", "targets", "target", "y")
 
 
@@ -27,7 +27,7 @@ def label_batch(module):
 
 
 def without_targets(module, batch: tuple, loss) -> tuple:
-    """What `forward` takes of `(input, target)`. The terms of a loss describe targets by name;
+    """The arguments of `forward` among `(input, target)`. The terms of a loss describe targets by name;
     without a loss a target has no use, which is an error."""
     module = _modules.unwrap(module)
     positional = _modules.positional_names(module)
@@ -47,7 +47,7 @@ def _name_arguments(module, arguments: tuple) -> dict:
 
 
 def _split_target(batch):
-    """What the module takes, and the target of the loss."""
+    """The arguments of the module, and the target of the loss."""
     if _batches.is_mapping(batch):
         name = next((name for name in _TARGETS if name in batch), None)
         if name is None:

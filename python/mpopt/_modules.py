@@ -66,7 +66,7 @@ def positional_names(module) -> list[str]:
 
 
 def takes_any_number(module) -> bool:
-    """Whether `forward` takes `*arguments`."""
+    """True if `forward` takes `*arguments`."""
     return any(each.kind is each.VAR_POSITIONAL for each in parameters_of(module).values())
 
 

@@ -58,7 +58,7 @@ class ProgramSession:
         self.recorder = Recorder(ledger, record, f"torch {torch.__version__}")
 
     def _find_inputs(self) -> dict:
-        """What the program takes by name; values that it was exported with are not asked for."""
+        """The arguments of the program by name; values that it was exported with are no arguments."""
         values = {node.name: node.meta.get("val") for node in self.program.graph.nodes
                   if node.op == "placeholder"}
         arguments = [spec.arg for spec in self.program.graph_signature.input_specs
@@ -98,7 +98,7 @@ class ProgramSession:
         return value
 
     def run(self, _, feed: Mapping):
-        """What the program gives for arrays by name; the argument in front is that of a
+        """The results of the program for arrays by name; the argument in front is that of a
         session of ONNX Runtime. `mpopt.Error` if the program refuses them."""
         import torch
         from torch.utils import _pytree

@@ -1,4 +1,4 @@
-"""What the pages of a training show, of its history: plain data (`run` of a report in
+"""The pages of a training, from its history: plain data (`run` of a report in
 `mpopt-page/1`)."""
 
 import dataclasses
@@ -10,7 +10,7 @@ from mpopt.monitor.history import NUMBERS, History, Sample
 #: More points than a plot has pixels, and more columns than a heat map, show nothing.
 MOST_POINTS, MOST_SAMPLES = 2000, 160
 _F16_FLUSH, _F16_LARGEST = -25, 65504.0
-#: Of the gradients' elements, the share that the lower end of the scale's window leaves lost.
+#: The share of the gradients' elements that the lower end of the scale's window leaves lost.
 _WINDOW_LOST = 0.01
 
 
@@ -79,7 +79,7 @@ def _median(exponents: dict[int, int]) -> int | None:
 
 
 def _cells(samples: list[Sample], kind: str) -> dict | None:
-    """Of each tensor of a kind, and of each sample: exponents of the largest and of the median
+    """For each tensor of a kind, and each sample: exponents of the largest and of the median
     magnitude, shares of zeros and of what FP16 stores as 0, and the number of NaN and Inf."""
     names: dict[str, str] = {}
     for sample in samples:

@@ -54,7 +54,7 @@ def line(report) -> str:
 
 
 def text(report) -> str:
-    """What the report's JSON alone says, for one that no command can be asked for again."""
+    """The text of a report of which only the JSON is left: no command can be asked again."""
     lines = [line(report)]
     lines += [f"  {output.name}: {percent(output.expected_error)}, {output.verdict}"
               for output in report.outputs.values()]

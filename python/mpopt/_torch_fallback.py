@@ -25,7 +25,7 @@ _MANY_ELEMENTS = 1 << 17
 
 #: Libraries of PyTorch, whose ops last as long as they do.
 _libraries: list = []
-#: Whether probes also record gradients.
+#: True if probes also record gradients.
 _gradients = False
 
 

@@ -26,7 +26,7 @@ def judge(file: ModelFile, options: Sequence[str], outputs: Sequence[str], kind:
 
 def report_options(*, min_certainty: str = "likely", safe_input: bool = False,
                    settings: PathLike | None = None, baseline: PathLike | None = None) -> list[str]:
-    """What is listed."""
+    """The rows that are listed."""
     options = ["--min-certainty", _command.text("min_certainty", min_certainty)]
     if safe_input:
         options.append("--safe-input")

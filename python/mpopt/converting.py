@@ -53,7 +53,7 @@ class Converted:
 
     @property
     def obstacle(self) -> str | None:
-        """What stands in the way of `max_error`; None if nothing."""
+        """The obstacle to `max_error`; None if there is none."""
         return self.raw.get("obstacle")
 
 

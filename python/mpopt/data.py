@@ -62,7 +62,7 @@ class DataEntry:
 
 @dataclasses.dataclass(frozen=True)
 class DataReport:
-    """What `check_data` saw. `declared`: for `mpopt.check(inputs=...)`, the bounds and the
+    """The observations of `check_data`. `declared`: for `mpopt.check(inputs=...)`, the bounds and the
     distribution of each input; `options`: the same as words of a command line."""
 
     batches: int
@@ -70,7 +70,7 @@ class DataReport:
     findings: tuple[DataFinding, ...]
     declared: dict[str, list]
     raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
-    #: What the model was read from, if from a file.
+    #: The file that the model was read from, if any.
     files: tuple[str, ...] = ()
 
     @property

@@ -1,4 +1,4 @@
-"""What changed from one model, report or run to another."""
+"""The changes from one model, report or run to another."""
 
 import dataclasses
 import functools
@@ -31,7 +31,7 @@ class Diff:
 
     @property
     def verdict(self) -> dict[str, Any] | None:
-        """Of two trainings: `type`, `outcome` and the rest of `mpopt.monitor.Verdict`, or `unknown`,
+        """The verdict on two trainings: `type`, `outcome` and the rest of `mpopt.monitor.Verdict`, or `unknown`,
         the reason; None of anything else."""
         return self.raw.get("verdict")
 
@@ -57,7 +57,7 @@ def _as_file(side, batch) -> ModelFile:
 def diff(a, b, example_inputs=None, *, precision="auto", inputs: Mapping | None = None,
          assume: tuple[float, float] | None = None, dims: Mapping[str, int] | None = None,
          noise: PathLike | None = None) -> Diff:
-    """What changed from `a` to `b`: `mpopt --diff`.
+    """The changes from `a` to `b`: `mpopt --diff`.
 
     a, b            models as `check` takes them, reports of `check` or their JSON files, or
                     records of runs

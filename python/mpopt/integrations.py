@@ -262,7 +262,7 @@ class _Callback:
         if not self._wants_check:
             return
         optimizers = trainer.optimizers
-        # What a step logs is of the loop, not of its copy that is judged.
+        # Logs of a step belong to the loop, not to its copy that is judged.
         pl_module.log = pl_module.log_dict = lambda *_, **__: None
         try:
             self._check(pl_module, batch, loss=lambda module, given: module.training_step(given, batch_idx),

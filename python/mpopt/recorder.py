@@ -14,12 +14,12 @@ LARGEST_LEDGER = _json_files.LARGEST
 NEVER = 2**64 - 1
 FORMATS = ("f16", "bf16", "e4m3", "e5m2", "f32")
 _BINS, _LIMBS, _DIMS = 280, 34, 8
-# What a record is of, by its kind's number.
+# The subject of a record, by its kind's number.
 KINDS = ("value", "gradient", "parameter", "optimizer", "scalar")
 _SCALAR = KINDS.index("scalar")
 # Flags of a record: its steps are those of runs, or the number of a probe's own calls.
 STEPS_SHARED, STEPS_COUNTED = 16, 32
-# What statistics as outputs lack: a histogram and sums, and most shapes.
+# Statistics as outputs lack a histogram and sums, and most shapes.
 NO_DISTRIBUTION, NO_SHAPE = 64, 128
 # The numbers of element types, by their names in the ledger.
 DTYPES = {"f32": 1, "ui8": 2, "i8": 3, "ui16": 4, "i16": 5, "i32": 6, "i64": 7, "i1": 9,

@@ -34,7 +34,7 @@ _LIMIT = 0.02
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """What the precision is expected to do to an output: the largest error of an element and
+    """The expected effect of the precision on an output: the largest error of an element and
     the root mean square error, each relative to the output's own. NaN: not known, for the
     reason in `unknown`."""
 
@@ -228,7 +228,7 @@ class LossScale:
 
 @dataclasses.dataclass(frozen=True)
 class ExpectedGradient:
-    """What is expected of the unscaled gradient of a parameter (NaN: not known). `lost`: the
+    """The expected unscaled gradient of a parameter (NaN: not known). `lost`: the
     share of the non-zero elements that are stored as 0 without a loss scale; `expected_error`:
     by all roundings of the step, relative to `rms`."""
 

@@ -131,7 +131,7 @@ _MEMBERS: dict[str, Any] = {
     "exceeded": Maybe(listed(made_of())), "outside_assumptions": Maybe(listed(made_of())), "against": Maybe(_AGAINST),
 }
 _CHECK = made_of(**_MEMBERS)
-#: What text and tools read, and pages do not: kept as it is.
+#: Fields that text and tools read and pages do not: kept as they are.
 _ASIDE = {"tool", "settings", "baseline", "gradients", "beginnings", "scales"}
 
 

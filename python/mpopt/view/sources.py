@@ -102,7 +102,7 @@ class Sources:
 
     @contextlib.contextmanager
     def _passing_over(self, *files: pathlib.Path):
-        """What goes wrong inside is the fault of these files: the others are shown all the same."""
+        """An error inside is the fault of these files: the others are shown all the same."""
         named = {_shown_by(path) for path in self.paths}
         try:
             yield
@@ -119,7 +119,7 @@ class Sources:
             with self._passing_over(file):
                 reports += self._read_report(file)
         if len(reports) == 2:
-            # What changed between them is in the second.
+            # The changes between them are in the second.
             with self._passing_over(*files):
                 return [reports[0], {**reports[1], "compare": compare_reports(*reports)}]
         return reports
@@ -152,7 +152,7 @@ class Sources:
         return shown
 
     def _compared_runs(self) -> list[dict]:
-        """What differs between two runs whose records were named, where both saw the same batches."""
+        """The differences of two runs whose records were named, where both saw the same batches."""
         runs: dict[tuple[pathlib.Path, str], list[pathlib.Path]] = {}
         for path in self.paths:
             if path.suffix == ".mprec":
@@ -215,7 +215,7 @@ def write(shown: Sources, what: str, output: PathLike) -> None:
 
 
 def _lies_in(path: pathlib.Path, root: pathlib.Path) -> bool:
-    """Whether it is a file in a folder, and no link out of it or to itself."""
+    """True if it is a file in a folder, and no link out of it or to itself."""
     try:
         return path.resolve().is_relative_to(root) and path.is_file()
     except (OSError, RuntimeError):
@@ -251,7 +251,7 @@ def _rules() -> list[dict]:
 
 
 def compare_reports(one: dict, other: dict) -> dict:
-    """What changed from one report (`mpopt-report/1`) to the other: `mpopt-diff/1`, of `mpopt --diff`."""
+    """The changes from one report (`mpopt-report/1`) to the other: `mpopt-diff/1`, of `mpopt --diff`."""
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for side, report in (("a", one), ("b", other)):
