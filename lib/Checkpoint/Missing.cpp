@@ -45,9 +45,9 @@ static StringRef describe(size_t role) {
     return "the scales of its blocks are read without the one that is common "
            "to them";
   case ScaleRole::Input:
-    return "a server takes what its memory holds, often 0, and divides by it";
+    return "a server reads uninitialised memory, often 0, and divides by it";
   default:
-    return "a server takes 1, and what is beyond the format is clipped";
+    return "a server takes 1, and clips values past the format";
   }
 }
 

@@ -23,10 +23,10 @@ static std::string describeBad(double value, int64_t index, int64_t count,
       count == 1 ? "the scale is "
                  : "the scale at index " + std::to_string(index) + " is ";
   std::string effect = value == 0 && divided
-                           ? ": 1 / 0 is Inf, and what it scales becomes NaN"
-                       : value == 0 ? ": nothing is left of what it scales"
+                           ? ": 1 / 0 is Inf, and scaled values become NaN"
+                       : value == 0 ? ": all scaled values become 0"
                        : value < 0  ? ": codes and numbers have opposite signs"
-                                    : ": what it scales has no value";
+                                    : ": scaled values are undefined";
   what += text(value) + effect;
   if (more)
     what += ", and " + std::to_string(more) + " more of " +

@@ -225,7 +225,7 @@ static BodyShape getShape(const Node &node, const onnx::GraphProto &body) {
 
 // Said of ops with bodies that are none of ONNX's three.
 static constexpr llvm::StringLiteral kNotKnown =
-    "what the op takes is not known";
+    "the types that the op takes are not known";
 
 static bool isLoop(const Node &node) {
   return node.isStandard("Loop") || node.isStandard("Scan");

@@ -182,6 +182,6 @@ void GroupMaker::run() {
                                                  node.proto->domain(), op)))
     allOne();
   else
-    allWide("what the op takes is not known");
+    allWide("the types that the op takes are not known");
   tieWrapped();
 }

@@ -189,7 +189,7 @@ void Rewriter::emitOutputs(Graph &graph, Nodes &out) {
       name = makeName(graph, value->name + "_inner");
       emitCast(graph, nameFor(*value, nullptr), name, widthOf(group), out);
       report.casts.push_back({graph.path, value->name, typeOf(widthOf(group)),
-                              "what a branch gives has one type"});
+                              "results of a branch have one type"});
     }
     if (graph.function) {
       graph.function->set_output(int(index), name);

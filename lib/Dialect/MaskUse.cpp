@@ -61,7 +61,7 @@ public:
     if (isInteger && selects && !contradicted)
       return MaskInput{"a mask: it only selects", kept.value_or(1)};
     if (isInteger && averages && !contradicted)
-      return MaskInput{"a mask: it only chooses what is averaged"};
+      return MaskInput{"a mask: it only selects averaged elements"};
     return std::nullopt;
   }
 

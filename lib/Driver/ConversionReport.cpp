@@ -103,7 +103,7 @@ std::string mpopt::sumUp(const Options &options,
           std::to_string(judged.nodes) + " in FP32, " +
           plural(made.casts.size(), "inserted cast");
   if (made.bytesBefore > 0)
-    text += llvm::formatv(", weights {0:P0} of what they were",
+    text += llvm::formatv(", weights {0:P0} of their size before",
                           double(made.bytesAfter) / double(made.bytesBefore))
                 .str();
   if (judged.error)

@@ -245,8 +245,8 @@ static bool judgesRecords(const Options &options) {
                 !options.import.inputShapes.empty() ||
                 !options.import.method.empty();
   if (judges)
-    printError("--diff of records takes no option that says what is judged: "
-               "that was fixed when the model was instrumented");
+    printError("--diff of records takes no option of the judgement: it was "
+               "fixed when the model was instrumented");
   return judges;
 }
 
@@ -278,7 +278,7 @@ static std::optional<bool> checkKinds(const Options &options, Paths first,
                (llvm::sys::fs::is_directory(record) ? "a folder of records"
                                                     : "a record") +
                " and '" + other +
-               "' is none: --confirm compares a run with what was predicted");
+               "' is none: --confirm compares a run with its predictions");
     return std::nullopt;
   }
   bool areRecords = other.empty();

@@ -397,8 +397,8 @@ void OutputErrors::add(Source source) {
     if (!gradient || !part.isKnown())
       continue;
     if (source.unknown) {
-      part.setUnknown({"how errors of " + describeValue(source.unknown) +
-                           " change what it chooses is not estimated",
+      part.setUnknown({"the change of its choice by errors of " +
+                           describeValue(source.unknown) + " is not estimated",
                        "", source.unknown.getDefiningOp()});
       continue;
     }

@@ -83,7 +83,7 @@ llvm::Expected<ProbeSelection> ProbeSelection::parse(StringRef text) {
   if (llvm::SaturatingMultiply<uint64_t>(text.size(), countRepeats(text)) >
       kMostStates)
     return llvm::createStringError("the regular expression repeats too much: "
-                                   "what is repeated counts as often");
+                                   "a repeated part counts as often");
   if (std::string reason; !llvm::Regex(text).isValid(reason))
     return llvm::createStringError("'" + text +
                                    "' is not a regular expression: " + reason);

@@ -27,17 +27,6 @@ FloatRange FloatRange::point(double value) {
   return range;
 }
 
-FloatRange FloatRange::allOf(const FloatFormat &format) {
-  FloatRange range;
-  bool isSigned = format.hasZero; // Only the format of scales has neither.
-  range.finite = {isSigned ? -format.maxFinite : format.minSubnormal,
-                  format.maxFinite};
-  range.nan = format.hasNaN;
-  range.posInf = range.negInf = format.hasInf;
-  range.minNonZero = format.minSubnormal;
-  return range;
-}
-
 FloatRange FloatRange::top() {
   FloatRange range;
   range.finite = Interval::whole();

@@ -121,11 +121,6 @@ Interval mpopt::sqrt(const Interval &x) {
 
 Interval mpopt::reciprocal(const Interval &x) { return Interval::point(1) / x; }
 
-Interval mpopt::multiplyAdd(const Interval &a, const Interval &b,
-                            const Interval &c) {
-  return a * b + c;
-}
-
 //===----------------------------------------------------------------------===//
 // Powers
 //===----------------------------------------------------------------------===//

@@ -484,11 +484,6 @@ Likely likely::sum(double mean, double variance, double tail, double k) {
   return {mean, variance, mean - reach, mean + reach};
 }
 
-double likely::tailPower(const Likely &x, double weight) {
-  double half = std::fabs(weight) * (x.hi - x.lo) / 2, squared = half * half;
-  return squared * squared * squared;
-}
-
 double likely::tailFromPower(double power) {
   return std::cbrt(std::sqrt(power));
 }

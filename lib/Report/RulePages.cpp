@@ -44,8 +44,8 @@ void mpopt::writeRuleList(llvm::raw_ostream &os, const WriteOptions &options) {
                  15);
     }
   }
-  os << "\n`mpopt --explain RULE` says what a rule finds, why it matters and "
-        "what to do.\n";
+  os << "\n`mpopt --explain RULE` prints the definition, the reason and the "
+        "fixes of a rule.\n";
 }
 
 static void writeRule(OStream &json, const RuleInfo &rule) {
@@ -102,14 +102,14 @@ static void writeBlock(llvm::raw_ostream &os, StringRef text) {
 static StringRef describeSeverity(const RuleInfo &rule) {
   if (rule.family == "training" || !(rule.isPass || rule.byEffect) ||
       rule.ownSeverity)
-    return "The rule says; what comes of it in the outputs does not matter.";
+    return "The rule decides; the effect on outputs does not count.";
   return "An error if it is expected to make an output Inf or NaN or to move "
          "it\n"
          "by more than effect-error of its largest value, a warning if by "
          "more\n"
          "than effect-warning, else a note. Where that is not known, and for "
-         "what\n"
-         "is only possible, the rule says.";
+         "a\n"
+         "finding that is only possible, the rule decides.";
 }
 
 void mpopt::writeRulePage(llvm::raw_ostream &os, const RuleInfo &rule,

@@ -143,7 +143,7 @@ static std::string describeNextStep(const ModelReport &report) {
   std::string text;
   if (isUnknown && !harms)
     if (std::string inputs = describeUndeclared(report); !inputs.empty())
-      text = "declare what the inputs hold (--input NAME=LO:HI): " + inputs;
+      text = "declare the values of the inputs (--input NAME=LO:HI): " + inputs;
   if (loud != 0 || harms) {
     text += text.empty() ? "" : "; then ";
     if (loud == 0)
@@ -218,7 +218,7 @@ void TextReport::writeEffects(const ModelReport &report) {
     for (const EffectReport *effect : unknown)
       reasons[effect->unknown].push_back(effect);
     for (const auto &[reason, effects] : reasons)
-      style.wrap("what " + precision + " does to " + nameOutputs(effects) +
+      style.wrap("the effect of " + precision + " on " + nameOutputs(effects) +
                      " is not known" + (reason.empty() ? "" : ": ") +
                      reason.str(),
                  4);

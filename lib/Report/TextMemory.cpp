@@ -146,7 +146,7 @@ static std::string describeFit(const MemoryReport &memory) {
   if (fit.most && fit.mostCheckpointed.value_or(0) > 0)
     text += ", checkpointed for " + std::to_string(*fit.mostCheckpointed);
   if (memory.unknown || !memory.schemes.front().state)
-    text += "; what is not known comes on top";
+    text += "; unknown parts come on top";
   return text;
 }
 

@@ -48,16 +48,15 @@ static std::string describeScale(StringRef word, double scale,
     return ("an overflow is " + word + " at every scale").str();
   std::string text = ("no overflow is " + word).str();
   if (scale == SafeScale::kMost)
-    return text + " whatever its scale (searched up to " + getNumber(scale) +
+    return text + " at any scale (searched up to " + getNumber(scale) +
            ")";
   return text + " up to a scale of " + getNumber(scale) + ": " + input;
 }
 
 void TextReport::writeSafeInputs(const ModelReport &report) {
   style.bold("safe input scales");
-  os << ": by what an input's assumed range may be multiplied, the other "
-        "inputs "
-        "as assumed\n";
+  os << ": the factor by which an input's assumed range may grow, the "
+        "other inputs as assumed\n";
   if (report.safeInputs->empty())
     os << "  there is no float input\n";
   // The tightest first: they are what breaks.

@@ -39,7 +39,7 @@ public:
         return fail("unknown key \"" + key.str() + "\"");
     std::optional<llvm::StringRef> summary = object->getString("summary");
     if (!summary)
-      return fail("\"summary\", what is assumed, is missing or no text");
+      return fail("\"summary\", the assumptions, is missing or no text");
     profile->text = summary->str();
     if (const llvm::json::Value *value = object->get("approximation")) {
       std::optional<double> error = value->getAsNumber();
@@ -114,8 +114,8 @@ private:
             .str();
       const FloatFormat *to = readAccumulator(accumulator);
       if (!to)
-        return ("\"" + key + "\": what '" + format.str() +
-                "' is computed in is no float format")
+        return ("\"" + key + "\": the accumulator of '" + format.str() +
+                "' is no float format")
             .str();
       table[format.str()] = to;
     }

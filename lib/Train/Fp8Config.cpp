@@ -71,8 +71,8 @@ void mpopt::judgeHistory(const Section &section, StringRef lengthKey,
   StringRef key = isShort && (length || !algorithm) ? lengthKey : algorithmKey;
   section.blame("short-amax-history", key,
                 Twine(section.take(key) ? "" : "is not given: ") +
-                    "scales are those of the last step alone, and what grows "
-                    "from one step to the next is clipped; " +
+                    "scales are those of the last step alone, and values that "
+                    "grow from one step to the next are clipped; " +
                     section.spell(lengthKey) + " 1024 and " +
                     section.spell(algorithmKey) + " max keep the largest");
 }

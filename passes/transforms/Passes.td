@@ -113,7 +113,7 @@ def Differentiate : Pass<"mp-differentiate", "::mlir::ModuleOp"> {
 }
 
 def PrintEffects : Pass<"mp-print-effects", "::mlir::ModuleOp"> {
-  let summary = "Print what roundings do to outputs";
+  let summary = "Print the effects of roundings on outputs";
   let description = [{
     A remark for every float output of a module to which a precision was applied:
     the expected error against FP32, of the largest magnitude, and its root mean
@@ -144,7 +144,7 @@ def PrintGradients : Pass<"mp-print-gradients", "::mlir::ModuleOp"> {
 }
 
 def PrintRanges : Pass<"mp-print-ranges", "::mlir::ModuleOp"> {
-  let summary = "Print what the range analysis knows of every result";
+  let summary = "Print the range of every result";
   let description = [{
     A remark per argument and result: the bounds before the result is rounded to
     its dtype, group by group in row-major order (the groups' dims in front

@@ -14,7 +14,7 @@
 // NORM: error[MP304]
 // NORM: the kernel adds 192 squares in f16
 // NORM: it{{.*}}
-// NORM: becomes Inf, and what is divided by it 0
+// NORM: becomes Inf, and its quotients 0
 // NORM: 0 of 1 float tensor proved
 // AVERAGE: is expected to make Inf or NaN of `result`
 // AVERAGE: error[MP304]

@@ -14,16 +14,16 @@
 // HARMED-NEXT: next: mend the finding above a note, or keep in FP32 the ops that --keep-fp32 FILE lists
 // STORED: storage in its own dtypes is expected to make Inf or NaN of `result`
 // STORED-NEXT: next: mend the finding above a note{{$}}
-// UNKNOWN: what fp16 does to `result` is not known: nothing is estimated of the result of `mp.opaque`
-// UNKNOWN-NEXT: next: declare what the inputs hold (--input NAME=LO:HI): x assumed by default
-// DECLARED: what fp16 does to `result` is not known
+// UNKNOWN: the effect of fp16 on `result` is not known: nothing is estimated of the result of `mp.opaque`
+// UNKNOWN-NEXT: next: declare the values of the inputs (--input NAME=LO:HI): x assumed by default
+// DECLARED: the effect of fp16 on `result` is not known
 // DECLARED-NEXT: next: run it with probes to know (--instrument), and report that no estimate passes
 // DECLARED-NEXT: mp.opaque
-// SEVERAL: what fp16 does to `a`, `b`, `c` and 1 more output is not known: nothing is estimated of the
+// SEVERAL: the effect of fp16 on `a`, `b`, `c` and 1 more output is not known: nothing is estimated of the
 // SEVERAL-NEXT: result of `mp.opaque`
 // SEVERAL-NEXT: fp16 is expected to move `e` by {{.*}}: fine
-// BOTH: what fp16 does to `result` is not known
-// BOTH-NEXT: next: declare what the inputs hold (--input NAME=LO:HI): x assumed by default; then mend the
+// BOTH: the effect of fp16 on `result` is not known
+// BOTH-NEXT: next: declare the values of the inputs (--input NAME=LO:HI): x assumed by default; then mend the
 // BOTH-NEXT: finding above a note, or keep in FP32 the ops that --keep-fp32 FILE lists
 
 //--- sound.mlir

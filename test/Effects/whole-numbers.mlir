@@ -28,8 +28,8 @@
 // LENGTHS-NEXT: taken for 1 to 4: compared with as many numbers)
 
 // The input that decides, and no other.
-// COUNTS: what fp16 does to `y` is not known: `n` may be any whole number
-// COUNTS-NEXT: next: declare what the inputs hold (--input NAME=LO:HI): n may be any whole number; x
+// COUNTS: the effect of fp16 on `y` is not known: `n` may be any whole number
+// COUNTS-NEXT: next: declare the values of the inputs (--input NAME=LO:HI): n may be any whole number; x
 // COUNTS-NEXT: assumed by default
 // JSON: "unknown": "`n` may be any whole number",
 // JSON-NEXT: "undeclared": "n",

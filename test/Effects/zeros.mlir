@@ -10,7 +10,7 @@
 // LOST: error[MP213]
 // Of two layers that are lost neither is seen behind the other.
 // LAYERS-NOT: by 0 %
-// LAYERS: what fp16 does to `result` is not known
+// LAYERS: the effect of fp16 on `result` is not known
 // Zeros that are repeated a number of times that only a run knows have no error, whatever
 // their gradient is.
 // RUN: mpopt --check %t/repeated.mlir --precision fp16 | FileCheck %s --check-prefix REPEATED

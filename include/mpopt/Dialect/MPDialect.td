@@ -158,7 +158,7 @@ class MP_EnumAttr<EnumAttrInfo info, string attrMnemonic>
   let assemblyFormat = "`<` $value `>`";
 }
 
-def MP_CastOrigin : MP_Enum<"CastOrigin", "who wrote a cast", [
+def MP_CastOrigin : MP_Enum<"CastOrigin", "the origin of a cast", [
   I32EnumAttrCase<"Model", 0, "model">,         // in the model
   I32EnumAttrCase<"Policy", 1, "policy">,       // the policy's category of its user
   I32EnumAttrCase<"Promotion", 2, "promotion">, // mixed operands, widest wins

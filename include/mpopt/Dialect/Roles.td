@@ -168,7 +168,7 @@ def RoleCounting : MP_Role<"Counting", 53>;
 // To or from integers with a scale.
 def RoleQuantization : MP_Role<"Quantization", 54>;
 
-def MP_RoleEnum : I64BitEnumAttr<"Role", "what an op means", [
+def MP_RoleEnum : I64BitEnumAttr<"Role", "the meaning of an op", [
     RoleAddition, RoleSubtraction, RoleMultiplication, RoleDivision,
     RoleArithmetic, RoleNegation, RolePower, RoleContraction, RoleProduct,
     RoleBilinear, RoleWeighted, RoleJointlyHomogeneous, RoleLimit,

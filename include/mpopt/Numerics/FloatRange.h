@@ -34,8 +34,6 @@ struct FloatRange {
   static FloatRange of(const Interval &finite);
   /// One value, which may be an infinity or NaN.
   static FloatRange point(double value);
-  /// Every value of the format.
-  static FloatRange allOf(const FloatFormat &format);
   /// Every value: nothing is known, not even the format.
   static FloatRange top();
 

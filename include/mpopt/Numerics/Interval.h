@@ -127,8 +127,6 @@ Interval square(const Interval &x);
 Interval sqrt(const Interval &x);
 /// The reciprocals of the non-zero members.
 Interval reciprocal(const Interval &x);
-/// a b + c.
-Interval multiplyAdd(const Interval &a, const Interval &b, const Interval &c);
 /// The real values of x^y: a negative base counts for the integers among the
 /// exponents only, a base of 0 for exponents from 0 on (0^0 = 1).
 Interval pow(const Interval &base, const Interval &exponent);

@@ -128,9 +128,7 @@ private:
 /// few heavy-tailed terms decide. Then the largest single contribution does:
 /// `tail` is the 6-norm over the terms of |weight| (hi - lo) / 2.
 Likely sum(double mean, double variance, double tail, double k);
-/// A term's contribution to the 6th power of that norm.
-double tailPower(const Likely &x, double weight);
-/// The norm that the sum of those contributions gives: its sixth root.
+/// The norm by its 6th power.
 double tailFromPower(double power);
 
 } // namespace likely

@@ -161,8 +161,9 @@ void mpopt::writeAdvice(llvm::raw_ostream &os, const Advice &advice,
     style.wrap(plural(uneven, "product") + " of " +
                    std::to_string(work.products) +
                    (uneven == 1 ? " has" : " have") +
-                   " a size that is no multiple of what the full rate of " +
-                   advice.device.name + " asks for",
+                   " a size that is no multiple of the number for the full "
+                   "rate of " +
+                   advice.device.name,
                2, 0);
   if (work.open)
     style.wrap(plural(work.open, "tensor") +

@@ -284,7 +284,7 @@ void ConfirmText::writeScales() {
     return;
   os << '\n';
   style.bold("best scales");
-  os << ": what to multiply a tensor by, where FP16 loses values without\n";
+  os << ": the factor of each tensor that loses values in FP16 without one\n";
   for (const TensorScales *scales :
        llvm::ArrayRef(worth).take_front(kMaxScales)) {
     uint64_t values = runs.probes[scales->probe].nonZero();

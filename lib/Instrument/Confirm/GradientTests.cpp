@@ -156,7 +156,7 @@ TestResult GradientTest::flush() const {
       double(record.zero) >= watch.threshold * double(seen.finite()))
     return {Verdict::Unable,
             "other gradients of the run were " + sights.coarsest->name.str() +
-                ", so that zeros may be what they lost: run it in f32"};
+                ", so that zeros may be their losses: run it in f32"};
   double values = double(seen.nonZero());
   bool same = scale->isConstant() && scale->range.lo == judgedScale();
   // A greater scale may keep elements that a smaller one flushes.
@@ -193,7 +193,7 @@ TestResult GradientTest::flushInTheRun(const RunScale &scale) const {
   if (tail > 0 && tail >= watch.threshold * (tail + kept))
     return {Verdict::Yes};
   std::string unable =
-      onlyIn() + ", where what was flushed is a zero like any other";
+      onlyIn() + ", where a flushed value is a zero like any other";
   if (!hasRun(sights.against) ||
       (!watch.factor.empty() && !hasRun(sights.factor)))
     return {Verdict::Unable, unable + ": run it in f32"};
@@ -208,7 +208,7 @@ TestResult GradientTest::flushInTheRun(const RunScale &scale) const {
     return scaleDiffers();
   return {Verdict::Unable,
           unable + ", and up to " + text(100 * std::min(share, 1.0)) +
-              " % may be 0 because of what it is made of: run it in f32"};
+              " % may be 0 because of its operands: run it in f32"};
 }
 
 TestResult GradientTest::overflow() const {
@@ -236,7 +236,7 @@ TestResult GradientTest::overflow() const {
   if (isOver(scale->range.hi))
     return {Verdict::Yes, "", getStep(record.absmax_step)};
   if (record.nan)
-    return {Verdict::Unseen, "NaN may have taken the place of what overflowed"};
+    return {Verdict::Unseen, "NaN may have taken the place of an overflow"};
   if (isOver(scale->range.lo))
     return scaleDiffers();
   return {Verdict::No};
@@ -294,7 +294,7 @@ TestResult GradientTest::compare(double least, double most) const {
     return {Verdict::Yes};
   if (least >= watch.lo && most <= watch.hi)
     return {Verdict::No};
-  return {Verdict::Unable, "it depends on what was flushed, or on the scales: "
+  return {Verdict::Unable, "it depends on the flushed values, or on the scales: "
                            "run it in f32 at one scale"};
 }
 

@@ -241,8 +241,8 @@ Error Merger::add(const std::string &path) {
   if (!parsed.file.damage.empty())
     runs.warnings.push_back(path + ": " + parsed.file.damage);
   else if (!parsed.file.closed)
-    runs.warnings.push_back(path + ": the run did not end in order; this is "
-                                   "what it had seen");
+    runs.warnings.push_back(path + ": the run did not end in order; these are "
+                                   "its records until then");
   for (kernels::ProbeRecord &probe : parsed.file.probes)
     if (Error error = addProbe(path, probe))
       return error;

@@ -196,8 +196,8 @@ static std::string listBad(const mpopt_record &record) {
 static StringRef describeOrigin(Begins begins, bool isGradient) {
   switch (begins) {
   case Begins::No:
-    return isGradient ? ", handed on from gradients that it is made of"
-                      : ", handed on from what it depends on";
+    return isGradient ? ", handed on from the gradients that enter it"
+                      : ", handed on from its operands";
   case Begins::Maybe:
     return ", which may have begun here";
   case Begins::Yes:

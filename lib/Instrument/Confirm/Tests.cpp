@@ -179,8 +179,8 @@ TestResult Test::nonFinite() const {
     return {Verdict::Yes};
   return {Verdict::Unseen, onlyIn() +
                                ", where masked scores are finite: no "
-                               "row of them shows what " +
-                               watch.dtype + " would make of it"};
+                               "row of them shows the result in " +
+                               watch.dtype};
 }
 
 /// Nothing if the sums of both are there.

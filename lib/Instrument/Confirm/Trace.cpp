@@ -153,7 +153,7 @@ static std::string describeCast(const ProbePlan &plan, const Probe &probe,
       << "' from " << read.dtype() << " to " << stored->name << " makes Inf of "
       << read.overflows(*stored) << " finite values, of up to "
       << llvm::format("%.4g", read.record.absmax) << ": keep the op in "
-      << read.dtype() << ", or what it reads below "
+      << read.dtype() << ", or its operand below "
       << llvm::format("%.5g", stored->maxFinite);
   return text;
 }
@@ -185,8 +185,8 @@ static std::string explain(const Probe &probe, const RunRecords &runs,
                          "record does not tell which round was the first");
   std::string why = what + " begins here: ";
   if (before)
-    why += "NaN and infinities of what it depends on cannot get here, by what "
-           "was proved of the tensors between";
+    why += "NaN and infinities of its operands cannot get here, as is proved "
+           "of the tensors between";
   else if (ever)
     why += "nothing probed that it depends on was NaN or infinite by then";
   else

@@ -25,8 +25,8 @@ static std::string describe(const FixAction &action, const char *what,
   });
   return std::string("scale ") + what + " by 2^" +
          std::to_string(int(action.number)) +
-         (isAdded ? ", what is added to the result alike," : "") +
-         " and what is made of the result back, where " + where +
+         (isAdded ? ", the addends of its result alike," : "") +
+         " and undo it on the results, where " + where +
          "; exact as long as nothing leaves the dtype";
 }
 

@@ -35,7 +35,7 @@ function judge(report) {
   const [badness, words] = worst ? judgeError(worst.error, report) : [""];
   const isHarmed = badness === "error" || badness === "warning";
   const happens = [];
-  const open = ["What ", precision, " does to ", nameOutputs(unknown), " is not known. "];
+  const open = ["The effect of ", precision, " on ", nameOutputs(unknown), " is not known. "];
   if (unknown.length && !isHarmed) happens.push(open);
   if (worst && !Number.isFinite(worst.error)) happens.push(`${begin} is expected to make Inf or NaN of `, name(worst.output), ". ");
   else if (worst) happens.push(`${begin} is expected to move `, name(worst.output), worst.error >= 1 ? " by more than its largest value" : ` by ${percent(worst.error)} of its largest value`, `: ${words}. `);
@@ -75,7 +75,7 @@ function judgeRun(report, errors, warnings) {
 function whatToDo(report, list, isUnknown) {
   // An unknown effect may be known for other inputs than the assumed ones.
   const assumed = isUnknown ? (report.assumptions || []).filter((each) => each.source === "default") : [];
-  const declare = assumed.length ? ["Declare what the inputs hold (", h("code", null, "--input NAME=LO:HI"), "): ",
+  const declare = assumed.length ? ["Declare the values of the inputs (", h("code", null, "--input NAME=LO:HI"), "): ",
     assumed.slice(0, 4).map((each, index) => [index ? ", " : "", name(each.input, 40)]), assumed.length > 4 ? ` and ${assumed.length - 4} more` : "", " assumed by default. "] : [];
   if (!list.length) return declare.length ? declare : [isUnknown ? ["Run it with probes to know: ", h("code", null, "mpopt --instrument"), "."] :
     "Nothing. Notes are worth a look when accuracy is missed."];

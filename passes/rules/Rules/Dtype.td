@@ -60,7 +60,7 @@ def BannedUnderAutocast : DtypeRule<"MP102", "banned-under-autocast"> {
     with an error. The op that torch.onnx and torch.export write out is
     recognised by its logarithms, which are limited at -100, and `--loss bce` is
     judged as if it were computed inside of the region. Or a matrix
-    decomposition, or what is made of one, reads 16 bits: PyTorch has no such
+    decomposition, or an op on one, reads 16 bits: PyTorch has no such
     kernels of Cholesky factors, inverses, determinants, SVD, QR, eigenvalues
     and linear solvers.
   }];
@@ -277,7 +277,7 @@ def LowPrecisionStatistics : DtypeRule<"MP109", "low-precision-statistics"> {
   let since = "0.1";
   let fix = "safe";
   let decision = "loss-of-range";
-  let observable = "overflow counts of what is summed, overflow and "
+  let observable = "overflow counts of the summed values, overflow and "
     "underflow counts of the statistic, in the dtype; seen when any is "
     "above zero";
   let summary = "mean, variance or running statistics are kept in 16 bits";

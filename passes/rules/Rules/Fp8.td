@@ -55,7 +55,7 @@ def ShortAmaxHistory : ConfigRule<"MP422", "short-amax-history"> {
 }
 
 def Fp8Sizes : ConfigRule<"MP426", "fp8-sizes"> {
-  let summary = "sizes of linear layers are no multiples of what FP8 kernels need";
+  let summary = "sizes of linear layers are no multiples of the number that FP8 kernels need";
   let what = [{
     Linear layers of the model, or sizes that a configuration gives, are no multiples of
     16 (scales of tensors and rows, FP4), 32 (MXFP8) or 128 (blocks). Said where kernels

@@ -246,7 +246,7 @@ def RunDiverges : MonitorRule<"MP512", "run-diverges"> {
 def InputRange : MonitorRule<"MP513", "input-range"> {
   let severity = "warning";
   let since = "0.2";
-  let summary = "batches lie outside of what was assumed of the inputs";
+  let summary = "batches lie outside of the assumed ranges of the inputs";
   let what = [{
     A batch's least or greatest value is outside of the bounds that the monitor
     was given (`inputs=`), or of those under which a report was made
@@ -308,7 +308,7 @@ def LossCourse : MonitorRule<"MP514", "loss-course"> {
 def StandingState : MonitorRule<"MP515", "standing-state"> {
   let severity = "error";
   let since = "0.2";
-  let summary = "casts of weights or buffers stay what they were while it trains";
+  let summary = "casts of weights or buffers stay unchanged during training";
   let what = [{
     The cast that autocast made of a weight is still used after the weight has
     changed (error): one region of autocast lies around several steps, and keeps

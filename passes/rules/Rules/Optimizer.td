@@ -180,7 +180,7 @@ def Reduction : TrainingRule<"MP410", "reduction"> {
 def ParallelPrecision : TrainingRule<"MP413", "parallel-precision"> {
   let severity = "warning";
   let since = "0.2";
-  let summary = "a sharding policy casts what needs more than 16 bits";
+  let summary = "a sharding policy casts values that need more than 16 bits";
   let what = [{
     The declared FSDP or ZeRO policy casts buffers, among them running
     statistics, or parameters that are few and need more (weights of norms: a

@@ -51,8 +51,8 @@ def Absorption : PrecisionRule<"MP302", "absorption"> {
     "other";
   let thresholds = [
     Threshold<"absorbed-share", "0.125",
-      "rounding of a sum, as a share of what the smaller addend, or a quarter "
-      "of a reduction's terms, adds to it, from which it is reported">];
+      "least rounding of a sum that is reported, as a share of the smaller "
+      "addend, or of a quarter of a reduction's terms">];
   let summary = "an addend is too small to change the sum";
   let what = [{
     The largest expected magnitude of one addend is below half an ulp of a

@@ -380,7 +380,7 @@ def AbsorbedInfinity : RangeRule<"MP212", "absorbed-infinity"> {
   let decision = "overflow";
   let observable = "overflow count of the operand in the dtype, and its "
     "infinities where it is stored in it; seen when there is one";
-  let summary = "an Inf turns into a finite wrong value that nobody sees";
+  let summary = "an Inf turns silently into a finite wrong value";
   let what = [{
     An operand that overflows to Inf goes into an op that makes a finite number
     of it: x / Inf and rsqrt(Inf) are 0, and a clip, minimum or maximum gives
@@ -409,7 +409,7 @@ def NarrowingCast : RangeRule<"MP213", "narrowing-cast"> {
   let mildHazard = "underflow";
   let dtypes = ["f16", "bf16", "f32"];
   let decision = "overflow";
-  let observable = "overflow count of what is cast in the narrow dtype, or "
+  let observable = "overflow count of the operand in the narrow dtype, or "
     "the share of its non-zero values that round to zero; seen when there "
     "is an overflow, or when the share reaches the threshold of MP204";
   let summary = "a cast to a narrower float overflows or flushes";

@@ -164,7 +164,7 @@ bool Absorption::judgeRounded(OpOperand &addend, Value other,
                format.name.str() + " rounds the sum by " +
                formatNumber(rounding) + ": " +
                formatNumber(std::round(100 * rounding / adds)) +
-               " % of what it adds")
+               " % of the addend")
       .cause(other, "typical magnitude " + formatNumber(typical))
       .cause(addend.get(), "typical magnitude " + formatNumber(adds));
   fixByKeeping(finding, getElementType(result), "the sum");
@@ -226,7 +226,7 @@ void Absorption::judgeReduction(Operation *op, const RangeAnalysis &ranges) {
                " to sums of " + formatNumber(sum) + ", which " +
                format.name.str() + " rounds by " + formatNumber(rounding) +
                ": " + formatNumber(std::round(100 * rounding / *small)) +
-               " % of what they add")
+               " % of these terms")
       .cause(op->getOperand(0), "has terms of different sizes");
   addRange(finding, result, ranges);
   fixByKeeping(finding, getElementType(result), "the sum");

@@ -73,8 +73,8 @@ void LongSum::reportOverflow(Operation *op, const InnerSum &sum,
   finding.certainty(Certainty::Likely)
       .message(describeAdded(sum) + formatNumber(sum.error.size) + ", past " +
                formatNumber(format.maxFinite) + ": it becomes Inf" +
-               (sum.isDivisor ? ", and what is divided by it 0" : ""))
-      .cause(op->getOperand(0), "is what the kernel adds up");
+               (sum.isDivisor ? ", and its quotients 0" : ""))
+      .cause(op->getOperand(0), "holds the terms of the kernel's sum");
   addRange(finding, result, ranges);
   finding.fix("keep-fp32", "accumulate in f32 and round the result once");
 }

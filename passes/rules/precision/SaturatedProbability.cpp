@@ -209,6 +209,6 @@ void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
       finding.unexpected();
     addFixes(finding, op, readers, zero, *format);
     fixByKeeping(finding, getElementType(result),
-                 "the probability and what reads it");
+                 "the probability and its readers");
   }
 }

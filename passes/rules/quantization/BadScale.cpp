@@ -107,12 +107,12 @@ void BadScale::judge(Operation *op, const RangeAnalysis &ranges) {
                                " are no positive "
                                "numbers"
                          : "";
-  std::string effect = *first == 0 ? ": nothing is left of what it quantises"
+  std::string effect = *first == 0 ? ": all quantised values become 0"
                        : isSubnormal(*first)
                            ? ": it is subnormal, and 0 where kernels flush "
                              "such numbers"
                        : *first < 0 ? ": codes and numbers have opposite signs"
-                                    : ": what it quantises has no value";
+                                    : ": quantised values are undefined";
   report(op, parameters->scale)
       .message(where + formatNumber(*first) + effect + more);
 }

@@ -46,7 +46,7 @@ void PairSaturation::reportNone(const RangeAnalysis &ranges) {
   report(exact.front(), exact.front()->getResult(0))
       .severity(Severity::Note)
       .message("no pair of products saturates on " + ranges.target().name() +
-               ", whatever the codes are, in this and " +
+               " for any codes in this and " +
                std::to_string(exact.size() - 1) +
                " other products: weights of 7 bits (reduce_range) gain "
                "nothing");
@@ -76,7 +76,7 @@ void PairSaturation::judge(Operation *op, const RangeAnalysis &ranges) {
                ranges.target().name() + " adds them, and " +
                (share > kRare ? percentOf(share) + " are expected to"
                               : "none is expected to") +
-               ": what is past the end is lost")
+               ": the part past the end is lost")
       .cause(product->rhs,
              "has neighbouring weights that are large and of one sign");
 }

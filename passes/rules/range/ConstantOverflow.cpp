@@ -71,7 +71,7 @@ static std::string describeConsequence(OpOperand &use, bool number) {
     return "every finite value divided by " + it + " is 0";
   if (hasRole(op, Role::BatchNorm))
     return "their channels are normalised to 0, Inf or NaN";
-  return "what is computed with " + it + " is Inf or NaN";
+  return "results that use " + it + " are Inf or NaN";
 }
 
 /// The op that puts the mask into the scores, and those from there to the

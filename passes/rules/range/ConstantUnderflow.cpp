@@ -270,7 +270,7 @@ void ConstantUnderflow::reportSubnormal(const ConstantUse &use,
           "epsilon " + formatNumber(use.stats.minNonZero) +
           " is subnormal in " + dtype +
           ": it keeps few bits, and is 0 where hardware flushes subnormals")
-      .cause(guarded.first().op, "is what it guards")
+      .cause(guarded.first().op, "is the guarded value")
       .fix("change-constant",
            "raise it to " + formatNumber(format.minNormal) + " or more",
            raise(use, format));

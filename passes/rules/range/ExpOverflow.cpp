@@ -105,8 +105,7 @@ void ExpOverflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
   }
   finding.message(message);
   fixByWidening(finding, site, ranges,
-                "the exponential and what it is "
-                "divided by or summed into");
+                "the exponential, its divisor and its sum");
   finding.fix("change-op",
               "subtract the row's maximum first, as softmax and logsumexp do",
               planShift(op));

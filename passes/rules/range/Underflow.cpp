@@ -119,7 +119,7 @@ void Underflow::judge(Operation *op, Value value, double least) {
   addRange(finding, value, *ranges);
   if (root != value)
     finding.follows(root);
-  fixByKeeping(finding, getElementType(value), "the op and what reads it");
+  fixByKeeping(finding, getElementType(value), "the op and its readers");
   if (root == value)
     fixFlushByScaling(finding, value, *ranges, [&](Value later) {
       return shares->of(later).value_or(0) < least;

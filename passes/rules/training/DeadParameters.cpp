@@ -275,8 +275,8 @@ void DeadParameters::reportDead(const Origin &cause,
     break;
   case Why::Cancels:
     finding.severity(Severity::Note)
-        .message(which + " 0 by algebra: what is added is taken off again by "
-                         "the norm or softmax that reads it, so that the "
+        .message(which + " 0 by algebra: the norm or softmax that reads the "
+                         "sum subtracts the addend again, so that the "
                          "gradient cancels; a run shows rounding noise");
     break;
   }

@@ -142,7 +142,7 @@ void ParallelPrecision::judgeReduction(const LossScaling &scaling) {
                            "reduced in the parameters' " +
                                dtype
                          : "gradients are reduced in " + dtype) +
-               (half ? ": what is below 2^-25 after the division is 0, and a "
+               (half ? ": values below 2^-25 after the division are 0, and a "
                        "sum past 65504 is Inf; reduce in FP32, or in BF16"
                      : ": each addition keeps 8 bits; reduce in FP32 where "
                        "bandwidth allows it"));

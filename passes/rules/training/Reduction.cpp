@@ -175,7 +175,7 @@ void Reduction::judgeCast(const LossScaling &scaling) {
       formatNumber(world) + " workers: at the loss scale " +
       describeScale(scaling.inUse()) + " " + describeShare(loss.share) +
       " of all elements become 0, and no later step brings them back "
-      "unless the hook keeps what it has lost");
+      "unless the hook feeds its error back");
   fixByWideSum(finding, scaling.facts());
 }
 

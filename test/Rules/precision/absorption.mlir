@@ -87,7 +87,7 @@ func.func @terms_f16(%x: tensor<64x2xf16> {mp.assume = {lo = -1.0 : f64, hi = 1.
   %units = mp.constant dense<[1.0e3, 1.0]> : tensor<2xf16>
   // expected-note @below {{has terms of different sizes}}
   %0 = mp.mul %x, %units : (tensor<64x2xf16>, tensor<2xf16>) -> tensor<64x2xf16>
-  // expected-remark-re @below {{a quarter of the terms add 0.57{{.*}} to sums of 57{{.*}}, which f16 rounds by {{.*}} % of what they add [MP302 likely]}}
+  // expected-remark-re @below {{a quarter of the terms add 0.57{{.*}} to sums of 57{{.*}}, which f16 rounds by {{.*}} % of these terms [MP302 likely]}}
   %1 = mp.reduce_sum %0 {axes = array<i64: 1>} : (tensor<64x2xf16>) -> tensor<64xf16>
   return %1 : tensor<64xf16>
 }
@@ -126,7 +126,7 @@ func.func @terms_clean(%x: tensor<64x2xf16> {mp.assume = {lo = -1.0 : f64, hi = 
 // expected-note @below {{typical magnitude 577}}
 // expected-note @below {{typical magnitude 0.577}}
 func.func @tensors(%x: tensor<64xf16> {mp.name = "x", mp.assume = {lo = -1.0e3 : f64, hi = 1.0e3 : f64, mean = 0.0 : f64, std = 577.0 : f64, source = "option"}}, %y: tensor<64xf16> {mp.name = "y", mp.assume = {lo = -1.0 : f64, hi = 1.0 : f64, mean = 0.0 : f64, std = 0.577 : f64, source = "option"}}) -> tensor<64xf16> {
-  // expected-remark-re @below {{an addend of typical magnitude 0.577 meets values of 577, and f16 rounds the sum by {{.*}} % of what it adds [MP302 likely]}}
+  // expected-remark-re @below {{an addend of typical magnitude 0.577 meets values of 577, and f16 rounds the sum by {{.*}} % of the addend [MP302 likely]}}
   %0 = mp.add %x, %y : (tensor<64xf16>, tensor<64xf16>) -> tensor<64xf16>
   return %0 : tensor<64xf16>
 }
@@ -136,7 +136,7 @@ func.func @tensors(%x: tensor<64xf16> {mp.name = "x", mp.assume = {lo = -1.0e3 :
 // expected-note @below {{typical magnitude 57.7}}
 // expected-note @below {{typical magnitude 0.577}}
 func.func @tensors_bf16(%x: tensor<64xbf16> {mp.name = "x", mp.assume = {lo = -1.0e2 : f64, hi = 1.0e2 : f64, mean = 0.0 : f64, std = 57.7 : f64, source = "option"}}, %y: tensor<64xbf16> {mp.name = "y", mp.assume = {lo = -1.0 : f64, hi = 1.0 : f64, mean = 0.0 : f64, std = 0.577 : f64, source = "option"}}) -> tensor<64xbf16> {
-  // expected-remark-re @below {{bf16 rounds the sum by {{.*}} % of what it adds [MP302 likely]}}
+  // expected-remark-re @below {{bf16 rounds the sum by {{.*}} % of the addend [MP302 likely]}}
   %0 = mp.sub %x, %y : (tensor<64xbf16>, tensor<64xbf16>) -> tensor<64xbf16>
   return %0 : tensor<64xbf16>
 }

@@ -2,7 +2,7 @@
 
 func.func @zero(%x: tensor<4xf32>) -> tensor<4xsi8> {
   %scale = mp.constant dense<0.0> : tensor<f32>
-  // expected-error @below {{the scale is 0: nothing is left of what it quantises [MP601 certain]}}
+  // expected-error @below {{the scale is 0: all quantised values become 0 [MP601 certain]}}
   %q = mp.quantize %x, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xsi8>
   return %q : tensor<4xsi8>
 }

@@ -63,7 +63,7 @@ func.func @seven(%x: tensor<8x2xf32>) -> tensor<8x1xf32> {
   %q = mp.quantize %x, %one zero_point %zero : (tensor<8x2xf32>, tensor<f32>, tensor<ui8>) -> tensor<8x2xui8>
   %a = mp.dequantize %q, %one zero_point %zero : (tensor<8x2xui8>, tensor<f32>, tensor<ui8>) -> tensor<8x2xf32>
   %w = mp.dequantize %codes, %one : (tensor<2x1xsi8>, tensor<f32>) -> tensor<2x1xf32>
-  // expected-remark @below {{no pair of products saturates on openvino-cpu, whatever the codes are, in this and 0 other products: weights of 7 bits (reduce_range) gain nothing}}
+  // expected-remark @below {{no pair of products saturates on openvino-cpu for any codes in this and 0 other products: weights of 7 bits (reduce_range) gain nothing}}
   %y = mp.matmul %a, %w : (tensor<8x2xf32>, tensor<2x1xf32>) -> tensor<8x1xf32>
   return %y : tensor<8x1xf32>
 }

@@ -4,7 +4,7 @@ func.func @f16(%x: tensor<4xf16>) -> tensor<4xf16> {
   // expected-note @below {{1 of 4 values (25 %), the first at index 2, are past the largest f16 value, 65504; magnitudes from 1 to 65520}}
   %c = mp.constant dense<[1.0, -65519.9, 65520.0, 3.0]> : tensor<4xf32>
   %0 = mp.cast %c {origin = #mp.cast_origin<storage>} : (tensor<4xf32>) -> tensor<4xf16>
-  // expected-error @below {{values of the constant become Inf in f16: what is computed with them is Inf or NaN [MP202 certain]}}
+  // expected-error @below {{values of the constant become Inf in f16: results that use them are Inf or NaN [MP202 certain]}}
   // expected-note @below {{computes with it in f16}}
   %y = mp.mul %x, %0 : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
   return %y : tensor<4xf16>
@@ -129,7 +129,7 @@ func.func @read_first(%n: tensor<i64>, %x: tensor<4xf16>) -> tensor<4xf16> {
   // expected-note @below {{4 of 4 values (100 %), the first at index 0, are past the largest f16 value, 65504}}
   %large = mp.constant dense<1.77e27> : tensor<4xf32>
   %first = mp.cast %large {origin = #mp.cast_origin<storage>} : (tensor<4xf32>) -> tensor<4xf16>
-  // expected-error @below {{values of the constant become Inf in f16: what is computed with them is Inf or NaN}}
+  // expected-error @below {{values of the constant become Inf in f16: results that use them are Inf or NaN}}
   // expected-note @below {{computes with it in f16}}
   %0 = mp.loop count %n iter(%first) : (tensor<i64>, tensor<4xf16>) -> tensor<4xf16> {
   ^bb0(%i: tensor<i64>, %go: tensor<i1>, %v: tensor<4xf16>):

@@ -124,7 +124,7 @@ func.func @subnormal(%v: tensor<4xf16>) -> tensor<4xf16> {
   %0 = mp.cast %eps : (tensor<f32>) -> tensor<f16>
   // expected-remark @below {{epsilon 1e-05 is subnormal in f16: it keeps few bits, and is 0 where hardware flushes subnormals}}
   %s = mp.add %v, %0 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
-  // expected-note @below {{is what it guards}}
+  // expected-note @below {{is the guarded value}}
   %r = mp.rsqrt %s : (tensor<4xf16>) -> tensor<4xf16>
   return %r : tensor<4xf16>
 }

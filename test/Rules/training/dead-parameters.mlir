@@ -93,7 +93,7 @@ func.func @detached(%x: tensor<8x4xf32> {mp.name = "x"}) -> (tensor<f32> {mp.nam
 
 func.func @keys_bias_cancels_f32(%x: tensor<8x4xf32> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
   %b = mp.constant dense<0.5> : tensor<4xf32> loc(#b)
-  // expected-remark @+1 {{the gradient of b is 0 by algebra: what is added is taken off again by the norm or softmax that reads it, so that the gradient cancels; a run shows rounding noise [MP406 likely]}}
+  // expected-remark @+1 {{the gradient of b is 0 by algebra: the norm or softmax that reads the sum subtracts the addend again, so that the gradient cancels; a run shows rounding noise [MP406 likely]}}
   %k = mp.add %x, %b : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
   %t = mp.transpose %k {perm = array<i64: 1, 0>} : (tensor<8x4xf32>) -> tensor<4x8xf32>
   %s = mp.matmul %x, %t : (tensor<8x4xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
@@ -112,7 +112,7 @@ func.func @bias_cancels_f32(%x: tensor<8x4x6xf32> {mp.name = "x"}) -> (tensor<f3
   %one = mp.constant dense<1.0> : tensor<4xf32>
   %zero = mp.constant dense<0.0> : tensor<4xf32>
   %b = mp.constant dense<0.5> : tensor<4x1xf32> loc(#b)
-  // expected-remark @+1 {{the gradient of b is 0 by algebra: what is added is taken off again by the norm or softmax that reads it, so that the gradient cancels; a run shows rounding noise [MP406 likely]}}
+  // expected-remark @+1 {{the gradient of b is 0 by algebra: the norm or softmax that reads the sum subtracts the addend again, so that the gradient cancels; a run shows rounding noise [MP406 likely]}}
   %k = mp.add %x, %b : (tensor<8x4x6xf32>, tensor<4x1xf32>) -> tensor<8x4x6xf32>
   %y, %m, %u = mp.batch_norm %k scale %one bias %zero mean %zero variance %one {training = true} : (tensor<8x4x6xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<8x4x6xf32>, tensor<4xf32>, tensor<4xf32>)
   %q = mp.mul %y, %x : (tensor<8x4x6xf32>, tensor<8x4x6xf32>) -> tensor<8x4x6xf32>

@@ -120,7 +120,7 @@ func.func @main(%x: tensor<8x4xf16> {mp.name = "x", mp.assume = {lo = -8.0 : f64
 // the sixteenth of equal terms is below half an ulp of the sum.
 func.func @main(%x: tensor<8x4xf32> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 0.01 : f64, source = "option"}}) -> (tensor<f32> {mp.name = "loss"}) attributes {mp.training_step = {world = 32 : i64, divides_after = true, scaler = "none", reduce = f8E4M3FN}} {
   %w = mp.constant dense<0.69921875> : tensor<4x2xf32> loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
-  // expected-warning-re @below {{gradients are cast to f8E4M3FN for the sum over 32 workers: at the loss scale 1 {{.*}} of all elements become 0, and no later step brings them back unless the hook keeps what it has lost [MP410 likely]}}
+  // expected-warning-re @below {{gradients are cast to f8E4M3FN for the sum over 32 workers: at the loss scale 1 {{.*}} of all elements become 0, and no later step brings them back unless the hook feeds its error back [MP410 likely]}}
   %0 = mp.matmul %x, %w : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
   %1 = mp.square %0 : (tensor<8x2xf32>) -> tensor<8x2xf32>
   // expected-warning @below {{gradients of 32 workers are added in f8E4M3FN: from the 16th on a term of the same size is below half an ulp of the sum and is lost [MP410 certain]}}

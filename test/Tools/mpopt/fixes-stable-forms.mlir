@@ -113,7 +113,7 @@ module {
 // DIFF-NEXT: "text": "keep
 // DIFF:      "kind": "change-op",
 // DIFF-NEXT: "safe": true,
-// DIFF-NEXT: "text": "leave out what is added and taken off again
+// DIFF-NEXT: "text": "leave out the term that is added and subtracted again
 // DIFF:      "kind": "keep-fp32",
 // DIFF-NEXT: "safe": true,
 // DIFF-NEXT: "text": "keep
@@ -121,7 +121,7 @@ module {
 // DIFF-NEXT: "safe": false,
 // DIFF-NEXT: "text": "compute the variance as the mean of (x - mean(x))^2
 
-// CENTRE:      "text": "leave out what is added and taken off again
+// CENTRE:      "text": "leave out the term that is added and subtracted again
 // CENTRE:      "kind": "change-op",
 // CENTRE-NEXT: "safe": true,
 // CENTRE-NEXT: "text": "compute the variance as the mean of (x - mean(x))^2

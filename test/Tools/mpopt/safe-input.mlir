@@ -27,7 +27,7 @@ module {
 // CHECK-NEXT:      no overflow is likely
 // CHECK-NEXT:      no overflow is possible up to a scale of 65{{[0-9]+}}: in [-6.{{[0-9]+}}e+04, 6.{{[0-9]+}}e+04]
 // CHECK-NEXT:  --> z
-// CHECK-NEXT:      no overflow is likely whatever its scale (searched up to 1.049e+06)
+// CHECK-NEXT:      no overflow is likely at any scale (searched up to 1.049e+06)
 // CHECK-NEXT:      no overflow is possible whatever its scale
 // CHECK-NOT:  --> n
 

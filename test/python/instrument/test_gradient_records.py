@@ -83,7 +83,7 @@ def test_nan_of_gradients_is_found_where_it_began(train):
     status, text = text_of(record, probed)
     assert status == 1
     assert "first bad gradient: of " in text and "aten::mul), step 0" in text
-    assert "by the backward of what reads this tensor" in text
+    assert "in the backward pass of the op that reads this tensor" in text
     assert "confirmed error[MP501]: non-finite-value --> gradient of " in text
     assert text_of(record, probed, "--fail-on", "never")[0] == 0
     assert "first bad gradient" in text_of(record, probed, "--ignore", "MP501")[1]

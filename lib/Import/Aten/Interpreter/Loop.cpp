@@ -89,8 +89,8 @@ void GraphImporter::forgetLoop(const Node &node) {
   const GraphBlock &block = node.blocks.front();
   Location location = locationOf(node);
   sink.warn("loop '" + currentNode +
-            "' changes lists or attributes an unknown number of times: what "
-            "it gives is not known");
+            "' changes lists or attributes an unknown number of times: its "
+            "results are not known");
   // Roots of each carried tensor, and of the tensors that rounds add to lists.
   std::vector<Roots> shared(node.outputs.size());
   for (auto [index, roots] : llvm::enumerate(shared))
