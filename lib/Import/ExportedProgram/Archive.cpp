@@ -19,6 +19,10 @@ using llvm::Twine;
 
 /// The layout that is read: ARCHIVE_VERSION_VALUE.
 static constexpr llvm::StringLiteral kVersion = "0";
+/// The program in the layout of PyTorch 2.4 to 2.7, whose `version` is that of
+/// the schema.
+static constexpr llvm::StringLiteral kOldProgram =
+    "serialized_exported_program.json";
 /// Stack traces make up most of it: 50 MB are a model of 20,000 nodes.
 static constexpr uint64_t kMaxJson = 256 << 20;
 /// Each value takes 40 bytes or more, however short its text is.
@@ -88,7 +92,26 @@ Error Archive::findModel() {
                 quoteName(names[0]) + ", " + quoteName(names[1]) +
                 " ...): save each in an archive of its own");
   name = names.size() > 1 ? "model" : names.front();
+  program = "models/" + name + ".json";
   return Error::success();
+}
+
+/// Finds the members of a folder.
+Error Archive::openFolder(StringRef folder) {
+  for (auto [index, member] : llvm::enumerate(members)) {
+    StringRef path = member.name;
+    if (path.consume_front(folder) &&
+        !positions.try_emplace(path, index).second)
+      return fail("has two members " + quoteName(path));
+  }
+  return Error::success();
+}
+
+std::string Archive::savedMember(StringRef part) const {
+  if (isOld)
+    return part == "weights" ? "serialized_state_dict.pt"
+                             : "serialized_constants.pt";
+  return ("data/" + part + "/" + name + ".pt").str();
 }
 
 Expected<Archive> Archive::open(StringRef bytes) {
@@ -102,26 +125,27 @@ Expected<Archive> Archive::open(StringRef bytes) {
   archive.members = std::move(*members);
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   // The folder in front of all names is the one of `archive_format`.
-  std::optional<StringRef> folder;
+  std::optional<StringRef> folder, oldFolder;
   for (const ZipMember &member : archive.members) {
     StringRef name = member.name;
-    if (name.ends_with("serialized_exported_program.json"))
-      return fail("was saved by PyTorch before 2.8: load it with "
-                  "torch.export.load and save it again");
     if (name == "archive_format" || name.ends_with("/archive_format"))
       folder = name.drop_back(StringRef("archive_format").size());
+    if (name.consume_back(kOldProgram))
+      oldFolder = name;
     if (!member.bytes.empty())
       ranges.push_back({member.offset, member.offset + member.bytes.size()});
   }
   if (Error error = checkOverlaps(std::move(ranges)))
     return std::move(error);
-  if (!folder)
+  if (!folder && !oldFolder)
     return fail("has no 'archive_format'");
-  for (auto [index, member] : llvm::enumerate(archive.members)) {
-    StringRef name = member.name;
-    if (name.consume_front(*folder) &&
-        !archive.positions.try_emplace(name, index).second)
-      return fail("has two members " + quoteName(name));
+  if (Error error = archive.openFolder(folder ? *folder : *oldFolder))
+    return std::move(error);
+  archive.isOld = !folder;
+  if (archive.isOld) {
+    archive.name = "model";
+    archive.program = kOldProgram.str();
+    return archive;
   }
   if (Error error = archive.checkVersion())
     return std::move(error);

@@ -30,7 +30,10 @@ public:
   /// The parsed JSON of a member of the archive's folder.
   llvm::Expected<llvm::json::Value> readJson(llvm::StringRef member) const;
   /// The JSON of the program, as text, and the member that it is.
-  std::string modelMember() const { return "models/" + name + ".json"; }
+  llvm::StringRef modelMember() const { return program; }
+  /// The file of torch.save that has the `weights` or the `constants`; until
+  /// PyTorch 2.8 all of them.
+  std::string savedMember(llvm::StringRef part) const;
   llvm::Expected<std::string> readModel() const;
   llvm::Expected<Document> readDocument() const;
   bool contains(llvm::StringRef member) const;
@@ -43,6 +46,7 @@ private:
   Archive() = default;
   llvm::Error checkVersion() const;
   llvm::Error findModel();
+  llvm::Error openFolder(llvm::StringRef folder);
   /// The text of JSON of no more values than a model has.
   llvm::Expected<std::string> readBounded(llvm::StringRef member) const;
   llvm::Expected<std::string> readText(llvm::StringRef member,
@@ -50,7 +54,8 @@ private:
 
   std::vector<ZipMember> members;
   llvm::StringMap<size_t> positions; ///< by name below the archive's folder
-  std::string name;
+  std::string name, program;
+  bool isOld = false; ///< the layout before PyTorch 2.8
   uint64_t length = 0;
 };
 

@@ -8,6 +8,7 @@
 
 #include "Payload.h"
 
+#include "SavedTensors.h"
 #include "TensorMeta.h"
 
 #include "mpopt/Import/ArchiveLimits.h"
@@ -52,8 +53,8 @@ static int64_t widthOf(int number) {
 Payload::Payload(const Archive &archive, bool isMapped, Damage &damage)
     : archive(archive), isMapped(isMapped), damage(damage),
       budget(archive.size()) {
-  readFolder("data/weights/", "_weights_config.json");
-  readFolder("data/constants/", "_constants_config.json");
+  for (StringRef part : {"weights", "constants"})
+    readPart(part);
 }
 
 const aten::Tensor *Payload::find(StringRef name) const {
@@ -61,18 +62,60 @@ const aten::Tensor *Payload::find(StringRef name) const {
   return found == tensors.end() ? nullptr : &found->second;
 }
 
-void Payload::readFolder(StringRef folder, StringRef config) {
-  std::string member = (folder + archive.model() + config).str();
-  // A program without constants may lack the list of them.
-  if (!archive.contains(member))
-    return;
-  llvm::Expected<json::Value> document = archive.readJson(member);
+void Payload::readPart(StringRef part) {
+  std::string folder = ("data/" + part + "/").str();
+  std::string config =
+      (folder + archive.model() + "_" + part + "_config.json").str();
+  // A program without constants may lack both lists of them.
+  if (archive.contains(config))
+    readConfig(folder, config);
+  else if (std::string saved = archive.savedMember(part);
+           archive.contains(saved))
+    readSaved(saved);
+}
+
+void Payload::readConfig(StringRef folder, StringRef config) {
+  llvm::Expected<json::Value> document = archive.readJson(config);
   if (!document)
     return damage.report("the archive " + llvm::toString(document.takeError()),
                          ImportCode::UnsafeArchive);
   for (const auto &[name, value] :
        getObject(asObject(*document, "config", damage), "config", damage))
     readTensor(folder, name, asObject(value, "config", damage));
+}
+
+void Payload::readSaved(StringRef member) {
+  std::optional<Record> file = archive.findRecord(member);
+  if (!file)
+    return damage.report("the record '" + member +
+                             "' is packed, and weights are read where they lie",
+                         ImportCode::DataLength);
+  // torch.save writes nothing into it where there is nothing to save.
+  if (file->bytes.empty())
+    return;
+  llvm::Expected<std::vector<SavedTensor>> saved = readSavedTensors(*file);
+  if (!saved)
+    return damage.report("the archive " + llvm::toString(saved.takeError()),
+                         ImportCode::UnsafeArchive);
+  for (const SavedTensor &each : *saved) {
+    aten::Tensor tensor;
+    tensor.name = each.name;
+    tensor.scalarType = each.scalarType;
+    tensor.sizes = each.sizes;
+    tensor.strides = each.strides;
+    tensor.requiresGrad = each.requiresGrad;
+    tensor.isParameter = each.isParameter;
+    tensor.memory = memoryOf((member + "/" + each.storage).str());
+    place(tensor, each.record, each.offset);
+    if (damage.isThere())
+      return;
+    tensors.emplace(each.name, std::move(tensor));
+  }
+}
+
+/// A number for a record: tensors that share one share memory.
+int64_t Payload::memoryOf(StringRef record) {
+  return memory.try_emplace(record.str(), memory.size()).first->second;
 }
 
 /// True if every element of the storage between the first and the last is one
@@ -206,8 +249,7 @@ void Payload::readTensor(StringRef folder, StringRef name,
     return damage.report("tensor '" + name + "' names the record " +
                              quoteName(path) + ", outside of its folder",
                          ImportCode::UnsafeArchive);
-  tensor.memory =
-      memory.try_emplace((folder + path).str(), memory.size()).first->second;
+  tensor.memory = memoryOf((folder + path).str());
   if (meta.getBoolean("use_pickle").value_or(false)) {
     pickled.push_back(name.str());
   } else {

@@ -29,9 +29,12 @@ public:
   const std::vector<std::string> &unread() const { return pickled; }
 
 private:
-  void readFolder(llvm::StringRef folder, llvm::StringRef config);
+  void readPart(llvm::StringRef part);
+  void readConfig(llvm::StringRef folder, llvm::StringRef config);
+  void readSaved(llvm::StringRef member);
   void readTensor(llvm::StringRef folder, llvm::StringRef name,
                   const llvm::json::Object &meta);
+  int64_t memoryOf(llvm::StringRef record);
   void place(aten::Tensor &tensor, const Record &record, int64_t first);
 
   const Archive &archive;

@@ -15,9 +15,10 @@ using llvm::StringRef;
 using llvm::Twine;
 namespace json = llvm::json;
 
-/// SCHEMA_VERSION of torch/_export/serde/schema.py. A minor version adds fields
-/// only.
-static constexpr int64_t kMajor = 8;
+/// SCHEMA_VERSION of torch/_export/serde/schema.py: PyTorch 2.4 writes 5, and
+/// 2.7 and later 8. What 8 has and 5 lacks may be missing in 8, too; a minor
+/// version adds fields only.
+static constexpr int64_t kFirstMajor = 5, kMajor = 8;
 
 namespace {
 
@@ -59,10 +60,10 @@ private:
 void ProgramReader::checkVersion() {
   const json::Object &version = getObject(document, "schema_version", damage);
   int64_t major = getInteger(version, "major", damage);
-  if (!damage.isThere() && major != kMajor)
+  if (!damage.isThere() && (major < kFirstMajor || major > kMajor))
     damage.report("the archive has version " + Twine(major) +
-                      " of the schema of exported programs, and version " +
-                      Twine(kMajor) + " is the one that is read",
+                      " of the schema of exported programs, and versions " +
+                      Twine(kFirstMajor) + " to " + Twine(kMajor) + " are read",
                   ImportCode::NotAModel);
 }
 

@@ -46,17 +46,37 @@ void exported::readStackTrace(StringRef trace, aten::Node &node) {
     }
 }
 
+/// The path of a module below the whole: `L['self'].a.0`, which PyTorch 2.4
+/// writes as `getattr(L['self'].a, '0')`.
+static std::string pathBelowWhole(StringRef path) {
+  std::string text;
+  while (!path.empty()) {
+    if (path.consume_front("getattr(") || path.consume_front("')"))
+      continue;
+    if (path.consume_front(", '")) {
+      text += '.';
+      continue;
+    }
+    text += path.front();
+    path = path.drop_front();
+  }
+  StringRef below = text;
+  if (below.consume_front("L['")) {
+    below = below.split("']").second;
+    below.consume_front(".");
+  }
+  return below.str();
+}
+
 std::string exported::readModuleStack(StringRef stack) {
   StringRef last = stack.rsplit(';').second;
   if (last.empty())
     last = stack;
-  llvm::SmallVector<StringRef> parts;
-  last.split(parts, ',');
+  // `key,path,class`, and paths of PyTorch 2.4 have commas.
+  auto [key, rest] = last.split(',');
+  auto [path, name] = rest.rsplit(',');
   // A hook of PyTorch leaves its own name where there is no module.
-  if (parts.size() < 3 || parts[0] == parts[1])
+  if (name.empty() || key == path)
     return "";
-  StringRef path = parts[1].split('@').first;
-  // The path of the whole, before it is taken off.
-  path.consume_front("L['self'].");
-  return path.str();
+  return pathBelowWhole(path.split('@').first);
 }

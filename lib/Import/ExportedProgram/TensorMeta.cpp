@@ -9,6 +9,7 @@
 #include "TensorMeta.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mpopt;
 using namespace mpopt::exported;
@@ -86,6 +87,11 @@ int64_t exported::toC10Layout(int64_t number) {
 
 StringRef exported::symbolOf(StringRef expression) {
   expression = expression.trim();
+  // PyTorch 2.4 writes the name alone.
+  if (!expression.empty() && llvm::isAlpha(expression.front()) &&
+      llvm::all_of(expression,
+                   [](char c) { return llvm::isAlnum(c) || c == '_'; }))
+    return expression;
   if (!expression.consume_front("Symbol('"))
     return "";
   auto [symbol, rest] = expression.split('\'');
