@@ -176,7 +176,8 @@ def export(module, arguments: tuple, keywords: dict):
 
     with warnings.catch_warnings(), _without_caches(module):
         warnings.simplefilter("ignore")
-        program = torch.export.export(module, arguments, keywords)
+        # PyTorch 2.7 and earlier would read Python's bytecode instead, of which they know less.
+        program = torch.export.export(module, arguments, keywords, strict=False)
         name_outputs(program)
         return program
 

@@ -19,6 +19,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <optional>
 
@@ -101,7 +102,6 @@ private:
   bool addItems(size_t first, bool isMarked);
   bool call();
   bool findStorage();
-
   StringRef nameOf(uint32_t value) const;
   bool readSizes(uint32_t tuple, std::vector<int64_t> &sizes) const;
   std::optional<SavedTensor> readTensor(ArrayRef<uint32_t> arguments) const;
@@ -191,20 +191,19 @@ bool PickleReader::readNumber(uint8_t opcode) {
   uint64_t number = 0, length = 0;
   switch (opcode) {
   case 'K': // BININT1
-    return take(1, number) && pushInteger(int64_t(number));
   case 'M': // BININT2
-    return take(2, number) && pushInteger(int64_t(number));
+    return take(opcode == 'K' ? 1 : 2, number) && pushInteger(int64_t(number));
   case 'J': // BININT
     return take(4, number) && pushInteger(int32_t(uint32_t(number)));
   case 'G': // BINFLOAT
     push({});
     return take(8, number);
-  default: // LONG1, of 8 bytes and fewer with its sign in the last one
-    if (!take(1, length) || length > 8 || !take(unsigned(length), number))
-      return false;
-    if (length > 0 && length < 8 && (number >> (8 * length - 1)))
-      number |= ~uint64_t(0) << (8 * length);
-    return pushInteger(int64_t(number));
+  case 0x8a: // LONG1, of 8 bytes and fewer
+    return take(1, length) && length <= 8 && take(unsigned(length), number) &&
+           pushInteger(length ? llvm::SignExtend64(number, unsigned(8 * length))
+                              : 0);
+  default:
+    return false;
   }
 }
 
@@ -307,9 +306,20 @@ PickleReader::readTensor(ArrayRef<uint32_t> arguments) const {
   return tensor;
 }
 
-/// What a call gives; null for an opaque value.
+/// What a call gives; null for an opaque value. A tensor with attributes is
+/// `_rebuild_from_type_v2(function, class, arguments, attributes)`, and one of
+/// PyTorch's own classes what it is without them.
 std::optional<SavedTensor>
 PickleReader::rebuild(StringRef function, ArrayRef<uint32_t> arguments) const {
+  if (function == "torch._tensor\n_rebuild_from_type_v2" &&
+      arguments.size() > 2 &&
+      llvm::is_contained({StringRef("torch\nTensor"),
+                          StringRef("torch.nn.parameter\nParameter"),
+                          StringRef("torch.nn.parameter\nBuffer")},
+                         nameOf(arguments[1]))) {
+    function = nameOf(arguments[0]);
+    arguments = values[arguments[2]].members;
+  }
   if (!function.consume_front("torch._utils\n_rebuild_"))
     return std::nullopt;
   if (function == "tensor_v2" || function == "tensor_v3")
@@ -346,23 +356,16 @@ bool PickleReader::step(uint8_t opcode) {
     return true;
   case 'N': // NONE
   case ')': // EMPTY_TUPLE
-  case ']': // EMPTY_LIST
-  case '}': // EMPTY_DICT
+  case ']': // EMPTY_LIST, and a dict
+  case '}':
     push({});
     return true;
   case 0x88: // NEWTRUE
   case 0x89: // NEWFALSE
     return pushInteger(opcode == 0x88);
-  case 'K':
-  case 'M':
-  case 'J':
-  case 'G':
-  case 0x8a:
-    return readNumber(opcode);
   case 'X': // BINUNICODE
-    return readText(4);
-  case 'U': // SHORT_BINSTRING, of which bytes in protocol 2 are made
-    return readText(1);
+  case 'U': // SHORT_BINSTRING
+    return readText(opcode == 'X' ? 4 : 1);
   case 0x85: // TUPLE1
   case 0x86: // TUPLE2
   case 0x87: // TUPLE3
@@ -386,15 +389,13 @@ bool PickleReader::step(uint8_t opcode) {
   case 'Q': // BINPERSID
     return findStorage();
   case 'q': // BINPUT
-    return remember(1);
   case 'r': // LONG_BINPUT
-    return remember(4);
+    return remember(opcode == 'q' ? 1 : 4);
   case 'h': // BINGET
-    return recall(1);
   case 'j': // LONG_BINGET
-    return recall(4);
+    return recall(opcode == 'h' ? 1 : 4);
   default:
-    return false;
+    return readNumber(opcode);
   }
 }
 

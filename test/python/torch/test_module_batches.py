@@ -3,8 +3,10 @@
 import warnings
 
 import pytest
+from tool import BUILD
 
 import mpopt
+from mpopt import _torch_ops
 
 torch = pytest.importorskip("torch")
 
@@ -50,6 +52,11 @@ class Branches(torch.nn.Module):
         return x * 2 if flag and x.sum() > 0 else x
 
 
+with_reader = pytest.mark.skipif(bool(_torch_ops._misfit(BUILD / "lib" / "libmpopt_torch.so", torch.__version__)),
+                                 reason="archives of TorchScript are read by the pinned PyTorch")
+
+
+@with_reader
 def test_what_is_not_exported_is_traced_without_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -146,6 +153,7 @@ def test_a_model_inside_a_module_has_its_cache_off():
     assert module.inner.config.use_cache
 
 
+@with_reader
 def test_instrument_traces_a_model_of_transformers(tmp_path):
     ids = torch.randint(0, 50, (2, 8))
     probed = mpopt.instrument(_make("gpt2"), tmp_path / "p.pt", precision="autocast-fp16",

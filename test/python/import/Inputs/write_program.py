@@ -15,6 +15,8 @@ class Net(torch.nn.Module):
         self.register_buffer("turned", torch.arange(12.).reshape(3, 4).t())
         self.register_buffer("narrow", torch.tensor([1, 2, 3], dtype=torch.bfloat16))
         self.register_buffer("unsaved", torch.tensor([100., 200., 300.]), persistent=False)
+        # A tensor with an attribute is saved in another form.
+        self.unsaved.note = True
 
     def forward(self, x):
         product = self.layers[0](x) + torch.nn.functional.linear(x, self.tied)
