@@ -139,7 +139,7 @@ function findingItem(group, view) {
   const rule = view.rule(finding.rule);
   const details = h("details", { class: "finding" }, h("summary", null, badge(finding.severity),
     h("span", null, h("b", null, finding.rule), h("br"), h("span", { class: "soft small" }, rule ? rule.name : finding.name)),
-    h("span", null, name(finding.op.name || finding.tensor, 90), group.length > 1 ? ` and ${group.length - 1} more` : ""),
+    h("span", { class: "place" }, name(finding.op.name || finding.tensor, 90), group.length > 1 ? ` and ${group.length - 1} more` : ""),
     h("span", null, finding.standing && finding.standing !== "counts" ? [badge("plain", finding.standing), " "] : null,
       finding.status ? badge(finding.status, finding.status.replace("-", " ")) : badge("plain", finding.certainty)),
     h("span", { class: "text" }, said(finding.message, 260))), body);

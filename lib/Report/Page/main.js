@@ -125,7 +125,9 @@ class Document {
     this.current = page.id;
     for (const [key, section] of this.sections) section.hidden = key !== page.id;
     for (const link of document.querySelectorAll("#pages a")) {
-      if (link.id === `to-${page.id}`) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+      if (link.id !== `to-${page.id}`) { link.removeAttribute("aria-current"); continue; }
+      link.setAttribute("aria-current", "page");
+      link.parentElement.scrollLeft = link.offsetLeft - (link.parentElement.clientWidth - link.offsetWidth) / 2;
     }
     this.draw(page);
   }

@@ -197,11 +197,11 @@ class MapView {
   }
 
   draw() {
-    const width = 760, height = 580, strip = 7;
+    const width = drawingWidth(760), height = Math.max(580, .7 * window.innerHeight), strip = 7;
     const { x0, x1, depth } = this.focus;
     // Modules have columns to the left; ops go on from there to the right end.
-    const levels = Math.max(1, Math.min(4, this.focus.height));
-    const columns = d3.scaleLinear().domain([depth, depth + levels]).range([0, width - 190]);
+    const levels = Math.max(1, Math.min(Math.floor(width / 170), this.focus.height));
+    const columns = d3.scaleLinear().domain([depth, depth + levels]).range([0, .75 * width]);
     const y = d3.scaleLinear().domain([x0, x1]).range([0, height]);
     const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", role: "tree", "aria-label": "Modules of the model" });
     this.drawn = new Map();
@@ -268,9 +268,9 @@ class MapView {
   drawLeaf(svg, node, left, top, wide, size, isChain) {
     const group = this.makeNode(svg, node, left, top, wide, size, isChain ? "leaf chain" : "leaf");
     group.append(s("rect", { width: wide, height: Math.max(.9, size - (size > 3 ? .8 : 0)), fill: headroomColor(node.bits), rx: size > 8 ? 2 : 0 }));
-    if (size > 10.5) group.append(s("text", { x: 7, y: Math.min(size / 2, 14) + 4, style: { fill: this.inkOn(node.bits) } },
+    if (size > 10.5) group.append(s("text", { x: 7, y: Math.min(size / 2, 14) + 4, style: { fill: headroomInk(node.bits) } },
       fittedSvg(`${labelOf(node.data)}${node.data.places.length > 1 ? ` × ${node.data.places.length}` : ""}`, wide - 30)));
-    if (this.hasFindings(node) && size > 5) group.append(s("circle", { cx: wide - 10, cy: size / 2, r: Math.min(3.5, size / 2.5), fill: this.inkOn(node.bits) }));
+    if (this.hasFindings(node) && size > 5) group.append(s("circle", { cx: wide - 10, cy: size / 2, r: Math.min(3.5, size / 2.5), fill: headroomInk(node.bits) }));
   }
 
   /** The way of a cause through what is drawn. */
@@ -286,13 +286,6 @@ class MapView {
     svg.append(s("path", { d: line(points), fill: "none", stroke: "var(--ink)", "stroke-width": 2.5, "stroke-linecap": "round", opacity: .75, "pointer-events": "none", class: "chain-line" }));
     points.forEach((point, index) => svg.append(s("circle", { cx: point.x, cy: point.y, r: index + 1 === points.length ? 6 : 4, "pointer-events": "none",
       fill: index + 1 === points.length ? "var(--past)" : "var(--card)", stroke: "var(--ink)", "stroke-width": 2 })));
-  }
-
-  inkOn(bits) {
-    const dark = document.documentElement.dataset.theme === "dark";
-    if (Number.isNaN(bits)) return dark ? "#f2f5fa" : "#1c2330";
-    const index = headroomIndex(bits);
-    return index === 0 ? "#ffffff" : dark && index > 2 ? "#ffffff" : "#141a24";
   }
 
   hasFindings(node) {
@@ -439,8 +432,7 @@ class MapView {
 }
 
 function fittedSvg(text, width) {
-  const most = Math.max(1, Math.floor(width / 7));
-  return shortened(text, most);
+  return abbreviated(visible(shortened(text, 200)), Math.max(1, Math.floor(width / 7)));
 }
 
 function drawMap(report, page, go, view) {

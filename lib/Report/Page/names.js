@@ -20,7 +20,9 @@ function shortened(text, most) {
 function name(text, most = 120) {
   if (!text) return h("span", { class: "soft" }, "(no name)");
   const shown = shortened(text, most);
-  return h("bdi", { class: "mono", title: shown.includes("…") ? shortened(text, 600) : null }, shown);
+  const made = h("bdi", { class: "mono", title: shown.includes("…") ? shortened(text, 600) : null }, shown);
+  made.style.setProperty("--letters", shown.length);
+  return made;
 }
 
 /** Text of a message, which holds names. */
@@ -49,6 +51,23 @@ function lastOf(op, type) {
   const own = String(op || type || "");
   const cut = own.includes("/") ? own.split("/").pop() : own;
   return cut || own;
+}
+
+/** The name in at most so many letters: modules that enclose it are cut to a letter, the outer ones first, and
+    numbers of layers are kept, which tell names apart. What is too long even so is cut in the middle. */
+function abbreviated(text, most) {
+  const parts = String(text).split(/(?<=[./])/);
+  let length = String(text).length;
+  for (let index = 0; index + 1 < parts.length && length > most; ++index) {
+    if (/\d/.test(parts[index])) continue;
+    const short = parts[index][0] + parts[index].slice(-1);
+    length -= parts[index].length - short.length;
+    parts[index] = short;
+  }
+  const shown = parts.join("");
+  if (shown.length <= most) return shown;
+  const head = Math.max(1, Math.floor((most - 1) / 3));
+  return `${shown.slice(0, head)}…${shown.slice(shown.length - Math.max(1, most - 1 - head))}`;
 }
 
 const foldDigits = (text) => String(text).replace(/\d+/g, "#");

@@ -23,9 +23,10 @@ const HEADROOM_WORDS = ["past the limit", "under 1 bit", "1 to 3 bits", "3 to 8 
 
 const headroomIndex = d3.scaleThreshold().domain(HEADROOM_EDGES).range([0, 1, 2, 3, 4]);
 
-function headroomColor(bits) {
-  return bits === null || Number.isNaN(bits) ? "var(--none)" : `var(--${HEADROOM_COLORS[headroomIndex(bits)]})`;
-}
+const headroomName = (bits) => bits === null || Number.isNaN(bits) ? "none" : HEADROOM_COLORS[headroomIndex(bits)];
+const headroomColor = (bits) => `var(--${headroomName(bits)})`;
+/** What is written on that colour. */
+const headroomInk = (bits) => `var(--on-${headroomName(bits)})`;
 
 function headroomLegend() {
   return h("ul", { class: "legend", "aria-label": "Colours" },
@@ -44,7 +45,7 @@ function axis(group, made) {
  * is not finite is drawn at the edge, as a cross. bands: [{from, to, label, color}] on the value axis.
  * along: what the steps are, where they are none.
  */
-function lineChart({ title, series, log, width = 560, height = 190, bands = [], marks = [], unit = "", along = "step" }) {
+function lineChart({ title, series, log, width = drawingWidth(560), height = 190, bands = [], marks = [], unit = "", along = "step" }) {
   const left = 62, right = 14, top = 10, bottom = 26;
   const all = series.flatMap((one) => one.points);
   const finite = all.map((point) => point[1]).filter((value) => Number.isFinite(value) && (!log || value > 0));
@@ -67,7 +68,7 @@ function lineChart({ title, series, log, width = 560, height = 190, bands = [], 
   }
   const power = (value) => Number.isInteger(Math.log2(value)) ? `2^${Math.log2(value)}` : "";
   svg.append(
-    axis(s("g", { transform: `translate(0,${height - bottom})` }), d3.axisBottom(x).ticks(7).tickSizeOuter(0)),
+    axis(s("g", { transform: `translate(0,${height - bottom})` }), d3.axisBottom(x).ticks(width / 80).tickSizeOuter(0)),
     axis(s("g", { transform: `translate(${left},0)` }), d3.axisLeft(y).ticks(5, log === 2 ? power : log ? "~e" : "~g").tickSizeOuter(0)));
   for (const one of series) {
     const known = (point) => Number.isFinite(point[1]) && (!log || point[1] > 0);
@@ -135,10 +136,11 @@ function asTable(heads, rows) {
  * over     (context, x, y, height) draws over all rows, behind the labels
  */
 function heatMap({ label, rows, columns, paint, columnText, cellText, ticks, under, over, rowHeight = 17, onpick }) {
-  const labelWidth = 250, axisHeight = 30;
+  const axisHeight = 30;
+  let labelWidth = 250;
   const readout = h("p", { class: "readout", "aria-live": "polite" }, "Point at a cell, or move through the plot with the arrow keys.");
   const canvas = h("canvas", { "aria-hidden": "true" });
-  const full = rows.length * rowHeight + axisHeight, most = 560;
+  const full = rows.length * rowHeight + axisHeight, most = Math.max(560, .7 * window.innerHeight);
   const filler = h("div", { style: { height: `${full}px`, width: "1px", position: "absolute" } });
   const box = h("div", { class: "rows", tabindex: "0", role: "group", "aria-label": label }, filler, canvas);
   let cursor = null, width = 0, x = null;
@@ -146,6 +148,7 @@ function heatMap({ label, rows, columns, paint, columnText, cellText, ticks, und
     if (!box.isConnected || !box.clientWidth) return;
     box.style.height = `${(document.body.dataset.printing ? Math.min(full, 9000) : Math.min(full, most)) + 2}px`;
     width = box.clientWidth;
+    labelWidth = Math.min(Math.max(250, width / 4), .48 * width);
     const height = box.clientHeight;
     const ratio = window.devicePixelRatio || 1;
     canvas.width = width * ratio;
@@ -186,9 +189,12 @@ function heatMap({ label, rows, columns, paint, columnText, cellText, ticks, und
     context.fillStyle = soft;
     context.font = "11px system-ui, 'DejaVu Sans', sans-serif";
     context.textAlign = "center";
+    let free = 0;
     for (const tick of ticks) {
-      const text = columnText(tick), half = context.measureText(text).width / 2;
-      context.fillText(text, Math.min(x(tick) + cell / 2, width - half - 4), axisHeight - 9);
+      const text = columnText(tick), half = context.measureText(text).width / 2, middle = Math.min(x(tick) + cell / 2, width - half - 4);
+      if (middle - half < free) continue;
+      context.fillText(text, middle, axisHeight - 9);
+      free = middle + half + 6;
     }
     context.textAlign = "left";
     context.strokeStyle = themeColor("line");
@@ -240,14 +246,14 @@ function heatMap({ label, rows, columns, paint, columnText, cellText, ticks, und
 /** What is drawn on canvases draws itself anew when the colours change. */
 const redrawers = new Set();
 
-/** Text cut in the middle to a width: ends of names tell them apart. */
+/** A name in a width. */
 function fitted(context, text, width) {
-  if (context.measureText(text).width <= width) return text;
-  let keep = text.length;
-  const letter = context.measureText("m").width;
-  keep = Math.max(4, Math.floor(width / letter) - 1);
-  const head = Math.floor(keep / 3);
-  return `${text.slice(0, head)}…${text.slice(text.length - (keep - head))}`;
+  return context.measureText(text).width <= width ? text : abbreviated(text, Math.max(4, Math.floor(width / context.measureText("m").width)));
+}
+
+/** Units of a drawing that is `most` wide on a screen: those of the screen, so that letters keep their size. */
+function drawingWidth(most) {
+  return Math.max(300, Math.min(most, document.documentElement.clientWidth - 70));
 }
 
 /** A colour between two of the theme, by a share of 1; small shares stay visible. */

@@ -83,6 +83,10 @@ class StepMap {
     const value = (row, column) => { const cell = row.cells[column]; return cell && cell[measure.at] !== null ? cell[measure.at] : null; };
     const rows = names.map((label, index) => ({ label: shortened(label, 160), dtype: dtypes[index], cells: cells[index] }));
     const all = rows.flatMap((row) => row.cells.map((_, column) => value(row, column))).filter((each) => each !== null);
+    if (!all.length) {
+      this.box.replaceChildren(h("p", { class: "empty" }, "No finite value was recorded."));
+      return;
+    }
     const [low, high] = measure.exponent ? d3.extent(all) : [0, this.measure === "bad" ? Math.max(1, d3.max(all) || 0) : 1];
     const ramp = () => measure.exponent ? d3.scaleSequential([low, high === low ? low + 1 : high], d3.interpolateViridis) : null;
     const color = ramp(), shade = this.measure === "bad" ? (share) => share > 0 ? themeColor("past") : themeColor("heat-0") : null;
@@ -129,7 +133,7 @@ function drawStep(report) {
   const training = report.training, scale = training.scale;
   const low = scale.lo, high = scale.hi;
   const words = low === null && high === null ? "nothing is known of gradients" : `from ${low === null ? "any" : `2^${low}`} to ${high === null ? "any" : `2^${high}`}`;
-  const width = 760, height = 74, x = d3.scaleLinear().domain([-10, 34]).range([30, width - 30]);
+  const width = drawingWidth(760), height = 74, x = d3.scaleLinear().domain([-10, 34]).range([30, width - 30]);
   const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", style: { maxWidth: "820px" }, role: "img", "aria-label": `Window of loss scales: ${words}` });
   if (low !== null || high !== null) {
     const from = Math.max(-10, low === null ? -10 : low), to = Math.min(34, high === null ? 34 : high);
@@ -141,7 +145,7 @@ function drawStep(report) {
       svg.append(s("path", { d: d3.symbol().type(d3.symbolTriangle).size(70)(), transform: `translate(${x(at)},40)`, fill: "var(--accent)" }), s("text", { x: x(at) + 8, y: 46 }, "recommended"));
     }
   }
-  svg.append(axis(s("g", { transform: `translate(0,${height - 22})` }), d3.axisBottom(x).ticks(11).tickFormat((each) => `2^${each}`).tickSizeOuter(0)));
+  svg.append(axis(s("g", { transform: `translate(0,${height - 22})` }), d3.axisBottom(x).ticks(width / 70).tickFormat((each) => `2^${each}`).tickSizeOuter(0)));
   const limits = scale.limited_by || [];
   const updates = new Map((training.updates || []).map((each) => [each.parameter, each]));
   const gradients = training.gradients.map((each) => {
@@ -151,7 +155,8 @@ function drawStep(report) {
       numeric(known && each.expected_error !== null ? percent(number(each.expected_error)) : ""), numeric(update ? percent(update.lost.bf16) : "")];
   });
   return [h("figure", { class: "card" }, h("h3", null, "Window of loss scales"), svg, h("p", null, words, ".",
-    limits[0] ? [" ", name(limits[0], 80), " overflows above"] : "", limits[1] ? [limits[0] ? "; " : " ", name(limits[1], 80), " loses most below"] : "", "."),
+    limits[0] || limits[1] ? [" ", limits[0] ? [name(limits[0], 80), " overflows above"] : "", limits[0] && limits[1] ? "; " : "",
+      limits[1] ? [name(limits[1], 80), " loses most below"] : "", "."] : ""),
   scale.lost_at_any > 0 ? h("p", { class: "small soft" }, `${percent(scale.lost_at_any)} of all elements is lost at any scale.`) : null),
   training.loss.length ? card("Loss", h("ul", null, training.loss.map((each) => h("li", null, said(each, 200))))) : null,
   card("Gradients", pagedTable(["parameter", "dtype", "root mean square", "largest", "zeros", "lost at scale 1", "at 2^16", "off by", "BF16 weights that stay"], gradients, 100))];

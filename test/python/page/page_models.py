@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy
+import pytest
 from onnx import TensorProto, helper, numpy_helper
+from tool import run_mpopt
 
 WIDTH = 16
+EVERYTHING = ("--min-certainty", "possible", "--fail-on", "never")
 
 
 def _save(path, nodes, weights, inputs, outputs):
@@ -90,3 +93,26 @@ def hostile(path, count: int):
         nodes.append(helper.make_node("Mul" if index < 4 else "Tanh", [last, "w " + names[0]] if index < 4 else [last], [out], name=own))
         last = out
     return _save(path, nodes, weights, [("in " + names[1], [2])], [last])
+
+
+def report(model, folder, *options):
+    file = folder / f"{model.stem}.html"
+    done = run_mpopt("--check", model, *EVERYTHING, *options, "--format", "html", "-o", file)
+    assert done.returncode == 0, done.stderr
+    return file
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="session")
+def small(folder):
+    return report(layers(folder / "small.onnx", 64, large=3), folder, "--precision", "fp16")
+
+
+@pytest.fixture(scope="session")
+def trained(folder):
+    return report(classifier(folder / "classifier.onnx"), folder, "--train", "--memory", "--optimizer", "adamw",
+                  "--precision", "autocast-fp16", "--loss", "cross-entropy")

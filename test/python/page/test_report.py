@@ -12,39 +12,13 @@ import onnx
 import pytest
 from browser import Page, driver  # noqa: F401: a fixture
 from onnx import TensorProto, helper, numpy_helper
-from page_models import HOSTILE, classifier, hostile, layers
+from page_models import EVERYTHING, HOSTILE, folder, hostile, layers, report, small, trained  # noqa: F401: fixtures
 from tool import BUILD, ROOT, run_mpopt
-
-EVERYTHING = ("--min-certainty", "possible", "--fail-on", "never")
-
 
 def document(text: str) -> dict:
     """The JSON in a page."""
     data = re.search(r'<script type="application/octet-stream" id="data">([^<]*)</script>', text)
     return json.loads(zlib.decompress(base64.b64decode(data.group(1))))
-
-
-def report(model, folder, *options):
-    file = folder / f"{model.stem}.html"
-    done = run_mpopt("--check", model, *EVERYTHING, *options, "--format", "html", "-o", file)
-    assert done.returncode == 0, done.stderr
-    return file
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("pages")
-
-
-@pytest.fixture(scope="session")
-def small(folder):
-    return report(layers(folder / "small.onnx", 64, large=3), folder, "--precision", "fp16")
-
-
-@pytest.fixture(scope="session")
-def trained(folder):
-    return report(classifier(folder / "classifier.onnx"), folder, "--train", "--memory", "--optimizer", "adamw",
-                  "--precision", "autocast-fp16", "--loss", "cross-entropy")
 
 
 # -- The file ---------------------------------------------------------------------------------
