@@ -28,7 +28,7 @@ def accelerate_bypassed(program: Program) -> Iterator[Report]:
     unscaled = precision is not None and precision.constant in ("no", "bf16")
     name = next((path for path, _, value, _ in program.assignments if value is made[0].result), "accelerator")
     if not managed and program.mentions(PREPARED):
-        for event in program.list_unscaled_backwards():
+        for event in filter(lambda event: is_prepared(program, event.node), program.list_unscaled_backwards()):
             yield Report(event.node, f"backward() passes by {name}, which scales the loss and divides it by the "
                          f"passes of a step: {name}.backward(loss)",
                          fixes.call_with_loss(program.script, event.node, f"{name}.backward"))
@@ -46,6 +46,17 @@ def accelerate_bypassed(program: Program) -> Iterator[Report]:
         text = keyword_text(program, made[0].node, "gradient_accumulation_steps")
         if passes.constant != 1:
             yield from judge_division(program, managed, text, f"{name}.backward")
+
+
+def is_prepared(program: Program, node: ast.AST) -> bool:
+    """False in a function that makes an Accelerator and prepares nothing with it: the plain loop that another one is
+    compared with."""
+    script = program.script.owner(node)
+    around = [each for each in ast.walk(script.tree) if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))
+              and each.lineno <= node.lineno <= each.end_lineno]
+    # They are listed from the outside in.
+    text = script.code(around[-1]) if around else ""
+    return "Accelerator(" not in text or PREPARED.search(text) is not None
 
 
 def judge_optimizers(program: Program, name: str) -> Iterator[Report]:

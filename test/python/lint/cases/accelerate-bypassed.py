@@ -17,6 +17,24 @@ for x, y in loader:
     loss = criterion(model(x), y)
     loss.backward()  # finds warning fix
     optimizer.step()
+# case: beside the plain loop that it is compared with
+from accelerate import Accelerator
+
+def plain(model, optimizer, loader):
+    accelerator = Accelerator()
+    model.to(accelerator.device)
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+
+def managed(model, optimizer, loader):
+    accelerator = Accelerator(mixed_precision="fp16")
+    model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()  # finds warning fix
+        optimizer.step()
 # case: by the accelerator
 from accelerate import Accelerator
 accelerator = Accelerator()
