@@ -11,6 +11,7 @@ from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
 from mpopt.lint.rules.numbers import operation
+from mpopt.lint.rules.casts import find_casts, list_trained
 from mpopt.lint.rules.settings import ARGUMENTS, TRAINER, is_true
 from mpopt.lint.values import LOW, NAMES, Value
 
@@ -40,10 +41,11 @@ def policy_ratio_in_half(program: Program) -> Iterator[Report]:
             names = [NAMES.get(dtype, "the weights' own type, outside of a region") for dtype in (first, second)]
             yield Report(event.node, f"one of the log-probabilities comes from {names[0]}, the other one from {names[1]}: the "
                          "ratio is off where the policies are the same, and clipped")
-        elif is_log and tensor.dtype in LOW and not event.in_autocast:
-            off = "0.8 %" if tensor.dtype == "bf16" else "0.1 %"
-            advice = ", FP16 with a loss scaler is 8 times nearer" if tensor.dtype == "bf16" else ""
-            yield Report(event.node, f"the ratio of two policies is formed of log-probabilities in {NAMES[tensor.dtype]}, each up to "
+        elif is_log and not event.in_autocast and (low := next(
+                (value.dtype for value in (tensor, each.left, each.right) if value.dtype in LOW), "")):
+            off = "0.8 %" if low == "bf16" else "0.1 %"
+            advice = ", FP16 with a loss scaler is 8 times nearer" if low == "bf16" else ""
+            yield Report(event.node, f"the ratio of two policies is formed of log-probabilities in {NAMES[low]}, each up to "
                          f"{off} off at 2: .float() before log_softmax{advice}")
 
 
@@ -53,12 +55,13 @@ ENGINES = {"vllm.LLM", "sglang.Engine", "vllm.entrypoints.llm.LLM"}
 
 
 def find_training(program: Program) -> set[str]:
-    """The 16-bit types in which the program trains, by its regions and by arguments of trainers."""
+    """The 16-bit types in which the program trains, by its regions, by arguments of trainers and by weights."""
     regions = {event.subject.parts.dtype for event in program.of_kind(events.CONTEXT)
                if event.subject.parts.enabled and not event.no_grad}
     named = {dtype for event in program.calls_like(ARGUMENTS)
              for key, dtype in (("fp16", "f16"), ("bf16", "bf16")) if is_true(event.keywords.get(key))}
-    return (regions | named) & set(LOW)
+    weights = {cast.dtype for _, module, making in list_trained(program) for cast in find_casts(program, module, making)}
+    return (regions | named | weights) & set(LOW)
 
 
 @rule

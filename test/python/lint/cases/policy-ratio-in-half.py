@@ -30,6 +30,15 @@ for x, ids, old_logprobs in loader:
     logits = policy(x).logits
     new_logprobs = torch.log_softmax(logits, -1).gather(-1, ids).to(torch.bfloat16)
     ratio = torch.exp(new_logprobs - old_logprobs.to(torch.bfloat16))  # finds warning
+# case: against those that a sampler gave
+import torch
+from transformers import AutoModelForCausalLM
+policy = AutoModelForCausalLM.from_pretrained("x", dtype=torch.bfloat16)
+for x, ids, old_logprobs in loader:
+    new_logprobs = torch.log_softmax(policy(x).logits, -1).gather(-1, ids)
+    ratio = torch.exp(new_logprobs - old_logprobs)  # finds warning
+    exact = torch.log_softmax(policy(x).logits.float(), -1).gather(-1, ids)
+    ratio = torch.exp(exact - old_logprobs)
 # case: one region for both, FP32, and another exp
 import torch
 import torch.nn.functional as F

@@ -13,6 +13,16 @@ for x in loader:
     with torch.autocast("cuda", dtype=torch.bfloat16):
         loss = policy(x).loss
     loss.backward()
+# case: by the weights
+import torch
+from transformers import AutoModelForCausalLM
+from vllm import LLM
+engine = LLM("x", dtype="float16")  # finds warning
+policy = AutoModelForCausalLM.from_pretrained("x", dtype=torch.bfloat16)
+optimizer = torch.optim.AdamW(policy.parameters())
+for x in loader:
+    policy(x).loss.backward()
+    optimizer.step()
 # case: the same type, not known, no training
 from trl import GRPOConfig, GRPOTrainer
 from vllm import LLM
