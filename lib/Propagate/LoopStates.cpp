@@ -23,6 +23,7 @@
 #include "mpopt/Propagate/LoopFlows.h"
 #include "mpopt/Propagate/OpKind.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -101,16 +102,10 @@ static Factor factorOf(Operation *op) {
   return {divides ? 1 / exact : exact, error};
 }
 
-std::optional<LoopState> mpopt::findLoopState(Value result) {
-  auto own = dyn_cast<OpResult>(result);
-  std::optional<LoopFlows> flows =
-      own ? getLoopFlows(own.getOwner()) : std::nullopt;
-  if (!flows || own.getResultNumber() >= flows->back.size() ||
-      !isa<FloatType>(getElementType(result)))
-    return std::nullopt;
-  auto [yielded, argument] = flows->back[own.getResultNumber()];
-  LoopState state;
-  state.ops = findBetween(argument, yielded, *flows->body);
+/// Sets `growth` of a state that is stored as `result` in each of `count`
+/// trips.
+static void setGrowth(LoopState &state, Value result,
+                      std::optional<int64_t> count) {
   const FloatFormat *format = getFloatFormat(getElementType(result));
   // A state that is FP32 in the file or by a list is stored once, behind the
   // loop.
@@ -119,7 +114,7 @@ std::optional<LoopState> mpopt::findLoopState(Value result) {
   });
   if (!format || state.ops.empty() || isWide ||
       format->digits >= FloatFormat::f32().digits)
-    return state;
+    return;
   Factor all;
   for (Operation *op : state.ops) {
     Factor factor = factorOf(op);
@@ -131,10 +126,52 @@ std::optional<LoopState> mpopt::findLoopState(Value result) {
   double decay = std::fabs(1 - all.value);
   if (decay < format->unitRoundoff())
     all.error = std::max(all.error, decay);
-  double trips = flows->count ? double(*flows->count) : kAssumedTrips;
+  double trips = count ? double(*count) : kAssumedTrips;
   if (all.value < 1)
     trips = std::min(trips, 1 / (1 - all.value));
   double rounding = format->unitRoundoff() / std::sqrt(3.0);
   state.growth = std::max(1.0, std::sqrt(trips) + trips * all.error / rounding);
+}
+
+/// Of the function's states that on whose way the value is. Each op of the way
+/// rounds it once a call.
+static std::optional<LoopState> findCarriedState(OpResult value) {
+  auto function =
+      dyn_cast<FunctionOpInterface>(value.getOwner()->getParentOp());
+  auto carried = function
+                     ? function->getAttrOfType<DenseI64ArrayAttr>(kCarriedAttr)
+                     : DenseI64ArrayAttr();
+  if (!carried)
+    return std::nullopt;
+  Block &body = function.getFunctionBody().front();
+  for (size_t at = 0; at + 3 <= size_t(carried.size()); at += 3) {
+    Value argument = body.getArgument(unsigned(carried[at]));
+    Value last = body.getTerminator()->getOperand(unsigned(carried[at + 1]));
+    LoopState state;
+    state.ops = findBetween(argument, last, body);
+    if (!llvm::is_contained(state.ops, value.getOwner()))
+      continue;
+    std::optional<int64_t> calls;
+    if (carried[at + 2] > 0)
+      calls = carried[at + 2];
+    setGrowth(state, value, calls);
+    return state;
+  }
+  return std::nullopt;
+}
+
+std::optional<LoopState> mpopt::findLoopState(Value result) {
+  auto own = dyn_cast<OpResult>(result);
+  if (!own || !isa<FloatType>(getElementType(result)))
+    return std::nullopt;
+  std::optional<LoopFlows> flows = getLoopFlows(own.getOwner());
+  if (!flows)
+    return findCarriedState(own);
+  if (own.getResultNumber() >= flows->back.size())
+    return std::nullopt;
+  auto [yielded, argument] = flows->back[own.getResultNumber()];
+  LoopState state;
+  state.ops = findBetween(argument, yielded, *flows->body);
+  setGrowth(state, result, flows->count);
   return state;
 }

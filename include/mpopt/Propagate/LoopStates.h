@@ -28,7 +28,12 @@ struct LoopState {
   double growth = 1;
 };
 
-/// The state of which `result`, of a loop, is the last value. Nothing for other
+/// Of a function: argument, result and number of calls of each state that one
+/// call gives to the next (`array<i64: 1, 0, 1500>`); 0 calls: not known.
+inline constexpr llvm::StringLiteral kCarriedAttr = "mp.carried";
+
+/// The state of which `result`, of a loop, is the last value, or on whose way
+/// through a function that is called again and again it is. Nothing for other
 /// values.
 std::optional<LoopState> findLoopState(mlir::Value result);
 
