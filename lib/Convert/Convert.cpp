@@ -5,6 +5,8 @@
 
 #include "Checks.h"
 #include "Decide.h"
+#include "Opset.h"
+#include "Restore.h"
 #include "Rewrite.h"
 #include "Tensors.h"
 #include "WidenAll.h"
@@ -13,6 +15,8 @@
 #include "lib/Import/Onnx/Validate.h"
 
 #include "mpopt/Import/Format.h"
+
+#include "onnx/inliner/inliner.h"
 
 using namespace mpopt;
 using namespace mpopt::convert;
@@ -103,15 +107,14 @@ static uint64_t sumConstants(onnx::ModelProto &model) {
 Expected<Conversion> OnnxConverter::convert(const ConvertRequest &request) {
   onnx::ModelProto &proto = state->file.model;
   bool isHalf = request.plan.low == "f16";
-  auto opsets = onnx_import::OpsetMap::read(proto.opset_import(),
-                                            proto.ir_version(), "", nullptr);
+  int64_t opset = getOpset();
   // Cast and all ops have BF16 from opset 13 on.
   constexpr int64_t kFirstWithBf16 = 13;
-  if (!isHalf && opsets.version("") < kFirstWithBf16)
-    return llvm::createStringError("--to mixed-bf16: the model is of opset " +
-                                   std::to_string(opsets.version("")) +
-                                   ", and BF16 came with " +
-                                   std::to_string(kFirstWithBf16));
+  if (!isHalf && opset < kFirstWithBf16)
+    return llvm::createStringError(
+        "--to mixed-bf16: the model is of opset " + std::to_string(opset) +
+        ", and BF16 came with " + std::to_string(kFirstWithBf16) +
+        ": --opset raises it");
   Conversion report;
   report.bytesBefore = sumConstants(proto);
   if (proto.training_info_size() > 0) {
@@ -145,6 +148,17 @@ Expected<Conversion> OnnxConverter::convert(const ConvertRequest &request) {
   return report;
 }
 
+int64_t OnnxConverter::getOpset() const {
+  const onnx::ModelProto &model = state->file.model;
+  return onnx_import::OpsetMap::read(model.opset_import(), model.ir_version(),
+                                     "", nullptr)
+      .version("");
+}
+
+Error OnnxConverter::raiseOpset(unsigned opset) {
+  return convert::raiseOpset(state->file.model, opset);
+}
+
 Conversion OnnxConverter::widenAll() {
   Conversion report;
   report.bytesBefore = sumConstants(state->file.model);
@@ -154,6 +168,27 @@ Conversion OnnxConverter::widenAll() {
   report.isChanged = convert::widenAll(state->file.model, report);
   report.bytesAfter = sumConstants(state->file.model);
   return report;
+}
+
+Expected<RestoredModel> OnnxConverter::restoreRoundings() {
+  onnx::ModelProto &proto = state->file.model;
+  try {
+    if (proto.functions_size() > 0)
+      onnx::inliner::InlineLocalFunctions(proto);
+  } catch (const std::exception &error) {
+    StringRef said = StringRef(error.what()).split('\n').first;
+    return llvm::createStringError("its functions cannot be inlined: " +
+                                   said.str());
+  }
+  onnx_import::FunctionTable none;
+  Model model(proto, kTakesHalf, none, {});
+  model.build();
+  return convert::restoreRoundings(model);
+}
+
+void OnnxConverter::addOutputs(llvm::ArrayRef<std::string> tensors) {
+  for (const std::string &tensor : tensors)
+    state->file.model.mutable_graph()->add_output()->set_name(tensor);
 }
 
 std::string OnnxConverter::findFault(std::string &stale) const {

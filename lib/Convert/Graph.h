@@ -124,7 +124,19 @@ struct Graph {
     return nullptr;
   }
   bool isMain() const { return !outer && !owner; }
+  /// A name that the frame does not have yet.
+  std::string makeName(llvm::StringRef wanted);
 };
+
+/// Sets an attribute that names a type of element.
+void setDtype(onnx::NodeProto &node, llvm::StringRef name, int32_t dtype,
+              int64_t opset);
+
+using NodeList = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+
+/// Appends a Cast of `graph`.
+void emitCast(Graph &graph, llvm::StringRef from, llvm::StringRef to,
+              int32_t dtype, NodeList &out);
 
 /// The attribute of a node, that of the call where it refers to one; null if
 /// there is none.

@@ -43,9 +43,9 @@ void Rewriter::findNeeds(Value &value) {
   }
 }
 
-std::string Rewriter::makeName(Graph &graph, StringRef wanted) {
+std::string Graph::makeName(StringRef wanted) {
   std::string name = wanted.str();
-  for (unsigned count = 1; !graph.frame->names.insert(name).second; ++count)
+  for (unsigned count = 1; !frame->names.insert(name).second; ++count)
     name = (wanted + "_" + llvm::Twine(count)).str();
   return name;
 }
@@ -58,7 +58,7 @@ std::string Rewriter::makeTwinName(Value &value, Width width) {
   StringRef suffix = width == kWide            ? "_fp32"
                      : model.low == kTakesHalf ? "_fp16"
                                                : "_bf16";
-  return makeName(*value.graph, value.name + suffix.str());
+  return value.graph->makeName(value.name + suffix.str());
 }
 
 void Rewriter::nameValue(Value &value) {

@@ -32,8 +32,8 @@ static AttributeProto &getOwn(onnx::NodeProto &node, StringRef name) {
   return attribute;
 }
 
-static void setDtype(onnx::NodeProto &node, StringRef name, int32_t dtype,
-                     int64_t opset) {
+void convert::setDtype(onnx::NodeProto &node, StringRef name, int32_t dtype,
+                       int64_t opset) {
   AttributeProto &attribute = getOwn(node, name);
   // Opsets before 6 had the type as a word.
   if (opset < 6) {
@@ -46,14 +46,14 @@ static void setDtype(onnx::NodeProto &node, StringRef name, int32_t dtype,
   attribute.set_i(dtype);
 }
 
-void Rewriter::emitCast(Graph &graph, StringRef from, StringRef to, Width width,
-                        Nodes &out) {
+void convert::emitCast(Graph &graph, StringRef from, StringRef to,
+                       int32_t dtype, NodeList &out) {
   onnx::NodeProto &cast = *out.Add();
   cast.set_op_type("Cast");
-  cast.set_name(makeName(graph, (to + "_cast").str()));
+  cast.set_name(graph.makeName((to + "_cast").str()));
   cast.add_input(from.str());
   cast.add_output(to.str());
-  setDtype(cast, "to", dtypeOf(width), graph.frame->opsets.version(""));
+  setDtype(cast, "to", dtype, graph.frame->opsets.version(""));
 }
 
 void Rewriter::emitTwins(Value &value, Nodes &out) {
@@ -62,7 +62,8 @@ void Rewriter::emitTwins(Value &value, Nodes &out) {
   Width own = widthOf(value), other = own == kWide ? kLow : kWide;
   if (!value.isNeeded[other])
     return;
-  emitCast(*value.graph, value.names[own], value.names[other], other, out);
+  emitCast(*value.graph, value.names[own], value.names[other], dtypeOf(other),
+           out);
   // The reason is that of the reader, or of the op that gives it.
   const Group *wide = own == kWide ? value.def : nullptr;
   for (const Use &use : value.uses)
@@ -83,7 +84,7 @@ void Rewriter::emitConstant(Node &node, Nodes &out) {
     onnx::NodeProto &copy = *out.Add();
     copy = *node.proto;
     if (!isFirst && !copy.name().empty())
-      copy.set_name(makeName(*node.graph, copy.name()));
+      copy.set_name(node.graph->makeName(copy.name()));
     isFirst = false;
     copy.set_output(0, value.names[width]);
     if (width == kWide)
@@ -186,8 +187,9 @@ void Rewriter::emitOutputs(Graph &graph, Nodes &out) {
     if (name.empty() || (group && value->graph != &graph && !value->constant &&
                          widthOf(group) != widthOf(*value))) {
       // The value belongs to a graph around the body.
-      name = makeName(graph, value->name + "_inner");
-      emitCast(graph, nameFor(*value, nullptr), name, widthOf(group), out);
+      name = graph.makeName(value->name + "_inner");
+      emitCast(graph, nameFor(*value, nullptr), name, dtypeOf(widthOf(group)),
+               out);
       report.casts.push_back({graph.path, value->name, typeOf(widthOf(group)),
                               "results of a branch have one type"});
     }
@@ -221,7 +223,7 @@ void Rewriter::emitGraph(Graph &graph) {
   llvm::StringSet<> taken;
   for (onnx::NodeProto &node : out)
     if (!node.name().empty() && !taken.insert(node.name()).second)
-      node.set_name(makeName(graph, node.name()));
+      node.set_name(graph.makeName(node.name()));
   Nodes &nodes = graph.function ? *graph.function->mutable_node()
                                 : *graph.proto->mutable_node();
   nodes.Clear();

@@ -23,7 +23,7 @@ public:
   void describeAll();
 
 private:
-  using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+  using Nodes = NodeList;
   using Tensors = google::protobuf::RepeatedPtrField<onnx::TensorProto>;
   using ValueInfos = google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>;
 
@@ -33,7 +33,6 @@ private:
   static bool isTyped(const Value &value);
   void findNeeds(Value &value);
   void nameValue(Value &value);
-  std::string makeName(Graph &graph, llvm::StringRef wanted);
   std::string makeTwinName(Value &value, Width width);
   std::string nameFor(const Value &value, const Group *group) const;
 
@@ -43,8 +42,6 @@ private:
   void emitConstant(Node &node, Nodes &out);
   void emitTwins(Value &value, Nodes &out);
   void emitOutputs(Graph &graph, Nodes &out);
-  void emitCast(Graph &graph, llvm::StringRef from, llvm::StringRef to,
-                Width width, Nodes &out);
   void retype(Node &node, onnx::NodeProto &out);
   void emitCall(Node &node, onnx::NodeProto &out);
 

@@ -3,9 +3,16 @@
 
 #include "ConversionPlanning.h"
 
+#include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Policy/Policy.h"
+#include "mpopt/Propagate/LoopStates.h"
 #include "mpopt/Report/RuleTable.h"
+#include "passes/transforms/Passes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/MapVector.h"
 
 #include <map>
@@ -54,4 +61,71 @@ ConversionPlan mpopt::planConversion(ModuleOp module, const CastPlan &plan,
   for (auto &[node, wide] : nodes)
     result.wide.push_back(std::move(wide));
   return result;
+}
+
+llvm::Error mpopt::carryStates(ModuleOp module, ArrayRef<CarriedState> states) {
+  auto functions = module.getOps<func::FuncOp>();
+  if (states.empty() || functions.empty())
+    return llvm::Error::success();
+  func::FuncOp function = *functions.begin();
+  auto findInput = [&](StringRef name) -> std::optional<int64_t> {
+    for (BlockArgument argument : function.getArguments())
+      if (getInputName(argument) == name)
+        return argument.getArgNumber();
+    return std::nullopt;
+  };
+  auto findOutput = [&](StringRef name) -> std::optional<int64_t> {
+    for (unsigned index = 0; index < function.getNumResults(); ++index)
+      if (auto its = function.getResultAttrOfType<StringAttr>(index, "mp.name");
+          its && its.getValue() == name)
+        return index;
+    for (auto [index, value] : llvm::enumerate(
+             function.getFunctionBody().front().getTerminator()->getOperands()))
+      if (getTensorName(value) == name)
+        return index;
+    return std::nullopt;
+  };
+  SmallVector<int64_t> numbers;
+  for (const CarriedState &state : states) {
+    std::optional<int64_t> input = findInput(state.input);
+    std::optional<int64_t> output = findOutput(state.output);
+    if (!input)
+      return llvm::createStringError("--state: the model has no input '" +
+                                     state.input + "'");
+    if (!output)
+      return llvm::createStringError("--state: the model has no output '" +
+                                     state.output + "'");
+    numbers.append({*input, *output, int64_t(state.steps)});
+  }
+  function->setAttr(kCarriedAttr,
+                    Builder(module.getContext()).getDenseI64ArrayAttr(numbers));
+  return llvm::Error::success();
+}
+
+std::vector<WideNode> mpopt::listByPolicy(ModuleOp module, StringRef policy) {
+  std::vector<WideNode> nodes;
+  OwningOpRef<ModuleOp> copy(module.clone());
+  PassManager passes(module.getContext());
+  passes.enableVerifier(false);
+  passes.addPass(createRecognizeIdioms());
+  ApplyPrecisionOptions precision;
+  precision.mode = "autocast-fp16";
+  precision.policy = policy.str();
+  passes.addPass(createApplyPrecision(precision));
+  if (failed(passes.run(*copy)))
+    return nodes;
+  // By what the kinds of tables call it.
+  constexpr Category kWide[] = {Category::Fp32, Category::Banned,
+                                Category::Deny, Category::Block};
+  copy->walk([&](Operation *op) {
+    auto category = op->getAttrOfType<StringAttr>("mp.category");
+    if (category && !getNodeName(op).empty() &&
+        llvm::any_of(kWide, [&](Category wide) {
+          return category.getValue() == toString(wide);
+        }))
+      nodes.push_back({{getScope(op).str(), getNodeName(op).str()},
+                       {},
+                       "the policy " + policy.str() + " lists it"});
+  });
+  return nodes;
 }

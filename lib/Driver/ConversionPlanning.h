@@ -4,6 +4,7 @@
 #ifndef MPOPT_LIB_DRIVER_CONVERSIONPLANNING_H
 #define MPOPT_LIB_DRIVER_CONVERSIONPLANNING_H
 
+#include "mpopt/Driver/Convert.h"
 #include "mpopt/Hazards/FindingList.h"
 #include "mpopt/Repair/CastPlan.h"
 #include "mpopt/Repair/ConversionPlan.h"
@@ -13,6 +14,15 @@ namespace mpopt {
 /// The ops of the plan as nodes of the file.
 ConversionPlan planConversion(mlir::ModuleOp module, const CastPlan &plan,
                               llvm::ArrayRef<FindingList::Entry> entries);
+
+/// Notes in the module which values one call gives to the next. The error is
+/// one line.
+llvm::Error carryStates(mlir::ModuleOp module,
+                        llvm::ArrayRef<CarriedState> states);
+
+/// The nodes that a policy keeps in FP32.
+std::vector<WideNode> listByPolicy(mlir::ModuleOp module,
+                                   llvm::StringRef policy);
 
 } // namespace mpopt
 

@@ -38,6 +38,28 @@ static void writeKept(OStream &json, const Conversion &made) {
   });
 }
 
+static void writeVerified(OStream &json, const VerifiedConversion &verified) {
+  auto write = [&](StringRef key, llvm::ArrayRef<VerifiedValue> values) {
+    json.attributeArray(key, [&] {
+      for (const VerifiedValue &value : values)
+        json.object([&] {
+          json.attribute("name", jsonText(value.name));
+          json.attribute("error", jsonNumber(value.error));
+          json.attribute("changed", value.changed);
+          json.attribute("lost", int64_t(value.lost));
+          if (!value.misfit.empty())
+            json.attribute("misfit", jsonText(value.misfit));
+        });
+    });
+  };
+  json.attributeObject("verified", [&] {
+    json.attribute("runs", int64_t(verified.runs));
+    write("outputs", verified.outputs);
+    if (!verified.tensors.empty())
+      write("tensors", verified.tensors);
+  });
+}
+
 void mpopt::writeConversion(llvm::raw_ostream &os, const Options &options,
                             const JudgedConversion &judged, StringRef version) {
   const Conversion &made = judged.made;
@@ -78,6 +100,8 @@ void mpopt::writeConversion(llvm::raw_ostream &os, const Options &options,
                                                   : llvm::json::Value(nullptr));
     json.attribute("macs_fp32_share", getWideShare(made));
     json.attribute("bytes_cast", made.castBytes);
+    if (judged.verified)
+      writeVerified(json, *judged.verified);
     if (!judged.obstacle.empty())
       json.attribute("obstacle", jsonText(judged.obstacle));
   });
@@ -109,6 +133,14 @@ std::string mpopt::sumUp(const Options &options,
   if (judged.error)
     text +=
         llvm::formatv(", expected error {0:F3} %", *judged.error * 100).str();
+  if (judged.verified) {
+    double largest = 0;
+    for (const VerifiedValue &output : judged.verified->outputs)
+      largest = std::max({largest, output.error, output.changed});
+    text += llvm::formatv(", measured {0:F3} % in {1}", largest * 100,
+                          plural(judged.verified->runs, "run"))
+                .str();
+  }
   return text;
 }
 
@@ -135,7 +167,14 @@ static llvm::json::Object describeRequest(const Options &options) {
       text += "@"; // names a path of this machine
     inputs[jsonText(name)] = text;
   }
+  llvm::json::Array states;
+  for (const CarriedState &state : asked.states)
+    states.push_back(jsonText(state.input + "=" + state.output + ":" +
+                              std::to_string(state.steps)));
   llvm::json::Object request{{"to", asked.to},
+                             {"opset", int64_t(asked.opset)},
+                             {"states", std::move(states)},
+                             {"policy", jsonText(options.policy)},
                              {"target", options.target},
                              {"keep", list(asked.keep)},
                              {"never", list(asked.never)},

@@ -9,6 +9,21 @@
 
 namespace mpopt {
 
+/// A value of the result beside that of the source, over all runs.
+struct VerifiedValue {
+  std::string name;
+  double error = 0;   ///< largest difference, of the largest magnitude
+  double changed = 0; ///< share of the integers that differ
+  uint64_t lost = 0;  ///< elements that are finite in the source alone
+  std::string misfit; ///< "has shape [1], not [2]"; empty if it fits
+};
+
+/// Both models in ONNX Runtime, with every rounding.
+struct VerifiedConversion {
+  unsigned runs = 0;
+  std::vector<VerifiedValue> outputs, tensors;
+};
+
 /// A conversion that was carried out and analysed again.
 struct JudgedConversion {
   Conversion made;
@@ -16,6 +31,8 @@ struct JudgedConversion {
   bool isCopy = false;
   /// Largest expected error of an output; nothing if it is not known.
   std::optional<double> error;
+  /// Only with `--verify`.
+  std::optional<VerifiedConversion> verified;
   /// The obstacle to the error that was asked for; empty if there is none.
   std::string obstacle;
   uint64_t nodes = 0;

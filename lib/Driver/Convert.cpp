@@ -9,7 +9,8 @@
 
 #include "mpopt/Driver/Convert.h"
 
-#include "ConversionReport.h"
+#include "ConversionPlanning.h"
+#include "VerifyConversion.h"
 #include "mpopt/Driver/Actions.h"
 #include "mpopt/Driver/CheckModel.h"
 #include "mpopt/Driver/Output.h"
@@ -17,11 +18,14 @@
 #include "mpopt/Driver/Progress.h"
 
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Effects/Severity.h"
 #include "mpopt/Instrument/FilePatch.h"
 #include "mpopt/Support/InputFile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -61,7 +65,8 @@ namespace {
 class Run {
 public:
   Run(const Options &options, StringRef version)
-      : options(options), path(options.models.front()), version(version) {}
+      : options(options), path(options.models.front()), version(version),
+        progress(options.quiet) {}
   int run();
 
 private:
@@ -70,11 +75,14 @@ private:
   Error open();
   void makeRequest();
   void noteShapes(mlir::ModuleOp module);
+  void noteInputs(mlir::ModuleOp module);
   void noteShape(mlir::Value value, unsigned index, mlir::Operation *op);
   Error plan();
+  Error raise();
   Error convert();
   Error judge();
   Error analyse(StringRef file);
+  Error verify(StringRef file);
   std::set<std::string> listHazards(const ModelReport &report) const;
   int write();
   Error writeReport() const;
@@ -88,14 +96,18 @@ private:
   ConvertRequest request;
   Shapes shapes;
   JudgedConversion judged;
+  bool isRaised = false; ///< to a later opset
+  AssumedInputs inputs;
   std::optional<PendingOutput> model, weights;
   std::vector<std::string> warnings;
+  Progress progress;
 };
 } // namespace
 
 Options Run::judging(StringRef precision) const {
   Options judging = options;
   judging.precision = precision;
+  judging.policy.clear();
   return judging;
 }
 
@@ -148,6 +160,19 @@ void Run::noteShapes(mlir::ModuleOp module) {
   });
 }
 
+void Run::noteInputs(mlir::ModuleOp module) {
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    for (mlir::BlockArgument input : function.getArguments())
+      if (MaybeShape shape = getShape(input)) {
+        auto &dims =
+            inputs.shapes
+                .emplace_back(getInputName(input), std::vector<int64_t>())
+                .second;
+        for (int64_t dim : *shape)
+          dims.push_back(mlir::ShapedType::isDynamic(dim) ? -1 : dim);
+      }
+}
+
 void Run::makeRequest() {
   request.plan.low = options.convert.isHalf() ? "f16" : "bf16";
   request.keep = options.convert.keep;
@@ -155,6 +180,11 @@ void Run::makeRequest() {
   request.keepsAllIo = options.convert.keepsAllIo;
   request.keepIo = options.convert.keepIo;
   request.assumed = options.convert.assumed;
+  for (const CarriedState &state : options.convert.states) {
+    constexpr StringRef kWhy = "--state carries it from call to call";
+    request.plan.inputs.push_back({state.input, kWhy.str()});
+    request.plan.outputs.push_back({state.output, kWhy.str()});
+  }
   request.findShape =
       [this](StringRef scope,
              StringRef name) -> std::optional<std::vector<int64_t>> {
@@ -167,15 +197,25 @@ void Run::makeRequest() {
 /// printed.
 Error Run::plan() {
   std::string missing;
+  std::vector<WideNode> listed;
   auto checked = [&](const ImportResult &imported, const RangeAnalysis &) {
     noteShapes(*imported.module);
+    noteInputs(*imported.module);
     if (!imported.missingWeights.empty())
       missing = imported.missingWeights.begin()->first;
   };
   auto planned = [&](ConversionPlan plan) {
     request.plan.wide = std::move(plan.wide);
   };
+  Error wrong = Error::success();
+  auto imported = [&](const ImportResult &result) {
+    if (!wrong)
+      wrong = carryStates(*result.module, options.convert.states);
+    if (!options.policy.empty())
+      listed = listByPolicy(*result.module, options.policy);
+  };
   CheckHooks hooks;
+  hooks.imported = imported;
   hooks.checked = checked;
   hooks.planned = planned;
   Options first = judging(options.convert.isHalf() ? "fp16" : "bf16");
@@ -183,13 +223,24 @@ Error Run::plan() {
   first.thresholds.try_emplace(kEffectWarning.str(),
                                getMaxError(options.convert));
   std::optional<ModelReport> report = checkModel(first, path, hooks);
-  if (!report)
-    return llvm::createStringError("");
+  if (wrong || !report)
+    return wrong ? std::move(wrong) : llvm::createStringError("");
+  request.plan.wide.insert(request.plan.wide.begin(), listed.begin(),
+                           listed.end());
   judged.nodes = report->nodes;
   warnings = report->warnings;
+  inputs.assumptions = std::move(report->assumptions);
   return missing.empty() ? Error::success()
                          : llvm::createStringError("the weights in '" +
                                                    missing + "' are missing");
+}
+
+Error Run::raise() {
+  unsigned opset = options.convert.opset;
+  if (opset == 0)
+    return Error::success();
+  isRaised = opset > converter->getOpset();
+  return converter->raiseOpset(opset);
 }
 
 Error Run::convert() {
@@ -198,6 +249,8 @@ Error Run::convert() {
   if (!fault.empty())
     return llvm::createStringError("is not valid: " + fault);
   if (options.convert.to == "fp32") {
+    if (Error error = raise())
+      return error;
     judged.made = converter->widenAll();
   } else if (isStampOf(converter->findNote(kStampKey), options)) {
     judged.isCopy = true;
@@ -206,12 +259,14 @@ Error Run::convert() {
     makeRequest();
     if (Error error = plan())
       return error;
+    if (Error error = raise())
+      return error;
     Expected<Conversion> made = converter->convert(request);
     if (!made)
       return made.takeError();
     judged.made = std::move(*made);
   }
-  judged.isCopy = !judged.made.isChanged;
+  judged.isCopy = !judged.made.isChanged && !isRaised;
   if (judged.isCopy)
     return Error::success();
   converter->setNote(
@@ -270,7 +325,16 @@ Error Run::analyse(StringRef written) {
   // Nothing is planned for the result.
   second.convert.to = "fp32";
   second.import.inputShapes.clear();
-  std::optional<ModelReport> report = checkModel(second, written, {});
+  Error wrong = Error::success();
+  auto imported = [&](const ImportResult &result) {
+    if (!wrong)
+      wrong = carryStates(*result.module, options.convert.states);
+  };
+  CheckHooks hooks;
+  hooks.imported = imported;
+  std::optional<ModelReport> report = checkModel(second, written, hooks);
+  if (wrong)
+    return wrong;
   if (!report)
     return llvm::createStringError("");
   std::set<std::string> hazards = listHazards(*report);
@@ -291,6 +355,24 @@ Error Run::analyse(StringRef written) {
   for (const std::string &hazard : hazards)
     if (judged.obstacle.empty() && !known.count(hazard))
       judged.obstacle = "the result has " + hazard;
+  return Error::success();
+}
+
+/// Runs the result beside the source; sets `judged.obstacle`.
+Error Run::verify(StringRef written) {
+  if (options.convert.verify.empty() || judged.isCopy)
+    return Error::success();
+  progress.clear();
+  Expected<VerifiedConversion> verified =
+      verifyConversion(options, path, written, inputs);
+  if (!verified)
+    return llvm::createStringError("--verify: " +
+                                   llvm::toString(verified.takeError()));
+  judged.verified = std::move(*verified);
+  std::string found =
+      findObstacle(*judged.verified, getMaxError(options.convert));
+  if (judged.obstacle.empty())
+    judged.obstacle = std::move(found);
   return Error::success();
 }
 
@@ -326,6 +408,8 @@ Error Run::judge() {
   if (options.convert.to != "fp32" && !judged.isCopy)
     if (Error failed = analyse(model->path()))
       return failed;
+  if (Error failed = verify(model->path()))
+    return failed;
   if (!isOutside)
     return Error::success();
   converter->moveWeights(dataName);
@@ -381,7 +465,6 @@ int Run::write() {
 }
 
 int Run::run() {
-  Progress progress(options.quiet);
   progress.show("converting " + path.str());
   Error error = open();
   if (!error)

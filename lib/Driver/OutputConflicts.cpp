@@ -130,6 +130,9 @@ static std::vector<Named> listInputs(const Options &options) {
   if (options.baselineFile != options.newBaselineFile &&
       !options.baselineFile.empty())
     inputs.push_back(input("the baseline", options.baselineFile));
+  if (StringRef feeds = options.convert.verify;
+      !feeds.empty() && feeds != "random" && !feeds.starts_with("random:"))
+    inputs.push_back(input("the feeds", feeds));
   for (const auto &[name, range] : options.inputs)
     if (!range.file.empty())
       inputs.push_back(input("the ranges of '" + name + "'", range.file));

@@ -52,6 +52,14 @@ class Converted:
         return None if error is None else float(error)
 
     @property
+    def verified(self) -> dict[str, float] | None:
+        """The largest error of each output in the runs that `verify` asked for; None if it did not."""
+        if "verified" not in self.raw:
+            return None
+        return {entry["name"]: max(float(entry["error"]), entry["changed"])
+                for entry in self.raw["verified"]["outputs"]}
+
+    @property
     def obstacle(self) -> str | None:
         """The obstacle to `max_error`; None if there is none."""
         return self.raw.get("obstacle")
@@ -63,7 +71,9 @@ def convert(model, output: PathLike | None = None, *, to: To = "mixed-fp16",
             inputs: Mapping | None = None, assume: tuple[float, float] | None = None,
             dims: Mapping[str, int] | None = None, input_shapes: Mapping | None = None,
             target: PathLike | None = None, assume_fp16: Sequence[str] = (),
-            min_low: float | None = None, write_anyway: bool = False) -> Converted:
+            min_low: float | None = None, write_anyway: bool = False,
+            verify: PathLike | int | None = None, opset: int | None = None,
+            states: Sequence[str] = (), policy: PathLike | None = None) -> Converted:
     """Converts an ONNX model: `mpopt --convert`.
 
     model          a path, an `onnx.ModelProto`, or the bytes of one
@@ -78,6 +88,11 @@ def convert(model, output: PathLike | None = None, *, to: To = "mixed-fp16",
     max_error      the largest expected error of an output (0.02 to FP16, 0.12 to BF16)
     assume_fp16    `DOMAIN::OP` of unknown domains that take the low type
     min_low        the least share of multiplications that has to become low
+    verify         feeds (.npz), or how many drawn ones: the result is run beside the source in
+                   ONNX Runtime, every rounding restored (`Converted.verified`)
+    opset          raises ONNX's own domain to it
+    states         `IN=OUT[:CALLS]` that one call gives to the next
+    policy         a table that autocast follows: what it has in FP32 stays there
     write_anyway   also what misses `max_error`, or has an infinity that the source has not
 
     The other arguments are those of `check`. Raises `mpopt.Error` if the model or an option is
@@ -93,6 +108,11 @@ def convert(model, output: PathLike | None = None, *, to: To = "mixed-fp16",
         words += [word for name in never for word in ("--never", _command.text("never", name))]
         words += [word for name in assume_fp16 for word in ("--assume-fp16", _command.text("assume_fp16", name))]
         words += _interface(keep_io_types)
+        words += [word for state in states for word in ("--state", _command.text("states", state))]
+        if verify is not None:
+            words += ["--verify", f"random:{verify}" if isinstance(verify, int) else _command.text("verify", verify)]
+        words += ["--opset", str(opset)] if opset is not None else []
+        words += ["--policy", _command.text("policy", policy)] if policy is not None else []
         for name, number in (("max-error", max_error), ("min-low", min_low)):
             if number is not None:
                 with argument(_command.keyword_of(name)):

@@ -61,6 +61,8 @@ private:
   Error checkProbing();
   Error checkConfirming();
   Error checkConverting();
+  Error checkVerifying();
+  Error checkStates();
 
   bool has(OptionId option) const { return args.hasArg(option); }
   /// Empty if the option is not given.
@@ -399,6 +401,44 @@ Error Validator::checkConfirming() {
   return Error::success();
 }
 
+Error Validator::checkStates() {
+  ConvertOptions &asked = options.convert;
+  if (has(OPT_opset) &&
+      (text(OPT_opset).getAsInteger(10, asked.opset) || asked.opset == 0))
+    return fail("--opset: '" + text(OPT_opset) + "' is no number from 1 on");
+  for (StringRef given : texts(OPT_state)) {
+    auto [names, calls] = given.rsplit(':');
+    CarriedState state;
+    // A name may have a colon.
+    if (calls.empty() || calls.getAsInteger(10, state.steps))
+      names = given;
+    auto [input, output] = names.split('=');
+    if (input.empty() || output.empty())
+      return fail("--state: '" + given + "' is not IN=OUT[:CALLS]");
+    state.input = input.str();
+    state.output = output.str();
+    asked.states.push_back(std::move(state));
+  }
+  return Error::success();
+}
+
+Error Validator::checkVerifying() {
+  StringRef feeds = options.convert.verify;
+  if (feeds.empty()) {
+    if (has(OPT_verify))
+      return fail("--verify: the file name is empty");
+    return has(OPT_verify_tensors) ? fail("--verify-tensors goes with --verify")
+                                   : Error::success();
+  }
+  unsigned runs = 0;
+  if (feeds.consume_front("random:") &&
+      (feeds.getAsInteger(10, runs) || runs == 0))
+    return fail("--verify: at least one run, not '" + feeds + "'");
+  if (options.convert.verifiesTensors && options.convert.report.empty())
+    return fail("--verify-tensors goes with --report, which lists them");
+  return Error::success();
+}
+
 Error Validator::checkConverting() {
   if (options.action != Action::Convert)
     return Error::success();
@@ -414,6 +454,12 @@ Error Validator::checkConverting() {
   asked.keepsAllIo = has(OPT_keep_io_types);
   asked.report = text(OPT_report);
   asked.writesAnyway = has(OPT_write_anyway);
+  asked.verify = text(OPT_verify);
+  asked.verifiesTensors = has(OPT_verify_tensors);
+  if (Error error = checkVerifying())
+    return error;
+  if (Error error = checkStates())
+    return error;
   for (StringRef list : texts(OPT_keep_io_names)) {
     llvm::SmallVector<StringRef> names;
     list.split(names, ',', -1, /*KeepEmpty=*/false);

@@ -116,9 +116,11 @@ defm precision : Valued<"precision">, Group<judged>,
            "all else in FP32; int8 forms end in ,per-tensor for weights with "
            "one scale. Under --train also fp8[:RECIPE]: settings and sizes of "
            "FP8 on a base of BF16">;
-defm policy : Valued<"policy">, Group<judged>, InJudging,
+defm policy : Valued<"policy">, Group<judged>,
+  Visibility<[InCheck, InInstrument, InDiff, InFix, InAdvise, InConvert]>,
   MetaVarName<"NAME|FILE">,
-  HelpText<"the table that autocast follows">;
+  HelpText<"the table that autocast follows; --convert keeps what it has in "
+           "FP32, too">;
 defm target : Valued<"target">, Group<judged>, InAssuming,
   MetaVarName<"NAME|FILE">,
   HelpText<"the accumulators: gpu-tensorcore (default), ort-cpu, strict16, or a "
@@ -263,6 +265,20 @@ defm assume_fp16 : Valued<"assume-fp16">, Group<converted>, InConverting,
 defm report : Valued<"report">, Group<converted>, InConverting,
   MetaVarName<"FILE">,
   HelpText<"what was kept and cast, and why, as JSON">;
+defm opset : Valued<"opset">, Group<converted>, InConverting,
+  MetaVarName<"N">,
+  HelpText<"raise ONNX's own domain to this opset">;
+defm state : Valued<"state">, Group<converted>, InConverting, Flags<[Repeated]>,
+  MetaVarName<"IN=OUT[:CALLS]">,
+  HelpText<"an input that gets the output of the call before: FP32 at both "
+           "ends, errors add up over so many calls">;
+defm verify : Valued<"verify">, Group<converted>, InConverting,
+  MetaVarName<"FEEDS.npz|random[:N]">,
+  HelpText<"run the result beside the source in ONNX Runtime, every rounding "
+           "restored, on these feeds or on N (default 8) drawn ones; exit 1 if "
+           "an output is off by more than --max-error">;
+def verify_tensors : Switch<"verify-tensors">, Group<converted>, InConverting,
+  HelpText<"with --verify: the errors of inner tensors, too, in --report">;
 defm min_low : Valued<"min-low">, Group<converted>, InConverting,
   MetaVarName<"SHARE">,
   HelpText<"exit 1 if less of the multiplications became low">;

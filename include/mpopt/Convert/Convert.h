@@ -73,6 +73,16 @@ struct Conversion {
   bool isChanged = false;
 };
 
+/// A model that was made FP32 with all its roundings.
+struct RestoredModel {
+  /// Inputs that were of 16 bits, and their types (`f16`, `bf16`).
+  std::vector<std::pair<std::string, std::string>> lowInputs;
+  /// Floats that nodes of the main graph give, outputs left out.
+  std::vector<std::string> tensors;
+  /// False if nothing was of 16 bits.
+  bool isChanged = false;
+};
+
 /// An ONNX model that is converted in memory, its weights left in their files.
 class OnnxConverter {
 public:
@@ -87,10 +97,21 @@ public:
   std::string findNote(llvm::StringRef key) const;
   void setNote(llvm::StringRef key, llvm::StringRef value);
 
+  /// Of ONNX's own domain.
+  int64_t getOpset() const;
+  /// Raises ONNX's own domain to that opset. The error is one line, and the
+  /// model is of no use then.
+  llvm::Error raiseOpset(unsigned opset);
   /// Mixed precision. The error is one line.
   llvm::Expected<Conversion> convert(const ConvertRequest &request);
   /// All 16-bit floats to FP32.
   Conversion widenAll();
+
+  /// All 16-bit floats to FP32, each result that was of 16 bits rounded by a
+  /// pair of casts; functions are inlined. The error is one line.
+  llvm::Expected<RestoredModel> restoreRoundings();
+  /// Makes tensors of the main graph outputs, too.
+  void addOutputs(llvm::ArrayRef<std::string> tensors);
 
   /// The first fault that ONNX's own checks find in the model as it is now, one
   /// line; empty if none. `stale` is set instead for what runtimes take.

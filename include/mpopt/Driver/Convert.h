@@ -15,6 +15,12 @@ namespace mpopt {
 
 struct Options;
 
+/// State that one call of the model gives to the next.
+struct CarriedState {
+  std::string input, output;
+  unsigned steps = 0; ///< calls over which it is judged; 0: not known
+};
+
 /// The options of `--convert` beside those of judging.
 struct ConvertOptions {
   std::string to = "mixed-fp16";
@@ -25,6 +31,13 @@ struct ConvertOptions {
   bool keepsAllIo = false;
   std::vector<std::string> keepIo;
   std::string report; ///< a file; may be empty
+  /// A file of feeds, `random` or `random:N`: the result is run beside the
+  /// source. Empty: it is not.
+  std::string verify;
+  /// Of ONNX's own domain; 0: that of the file.
+  unsigned opset = 0;
+  std::vector<CarriedState> states;
+  bool verifiesTensors = false; ///< inner tensors, too
   bool writesAnyway = false;
 
   bool isHalf() const { return to == "mixed-fp16" || to == "fp16"; }

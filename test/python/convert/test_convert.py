@@ -387,3 +387,51 @@ def test_the_package(tmp_path):
     with pytest.raises(mpopt.Error, match="and 0.000 % is asked for"):
         mpopt.convert(source, to="fp16", max_error=1e-7)
     assert mpopt.convert(source, to="fp16", max_error=1e-7, write_anyway=True).obstacle
+
+
+STATE = """g (float[4] x, float[4] s) => (float[4] y, float[4] t) {
+  d = Constant <value = float {0.9998}> ()
+  e = Constant <value = float {0.0002}> ()
+  [decay] a = Mul (s, d)
+  [gain] b = Mul (x, e)
+  [sum] t = Add (a, b)
+  [out] y = Tanh (t)
+}"""
+
+
+def test_a_state_between_calls(tmp_path):
+    """A decay that FP16 has as 1 is harmless in one call, and all there is after 1,500."""
+    options = ["--input", "x=-1:1", "--input", "s=-1:1"]
+    _, once = convert(tmp_path, parse(STATE), *options)
+    assert not once["kept"]
+    made, often = convert(tmp_path, parse(STATE), *options, "--state", "s=t:1500")
+    assert {entry["node"] for entry in often["kept"]} >= {"decay", "sum"}
+    assert {entry["name"]: entry["to"] for entry in often["io"]} == {"x": "float16", "s": "float", "y": "float16",
+                                                                     "t": "float"}
+    x, wide, low = np.ones(4, np.float32), np.zeros(4, np.float32), np.zeros(4, np.float32)
+    for _ in range(1500):
+        wide = run(parse(STATE), {"x": x, "s": wide})[1]
+        low = run(made, {"x": x.astype(np.float16), "s": low})[1]
+    np.testing.assert_allclose(low, wide, rtol=1e-2)
+
+
+@pytest.mark.parametrize(("state", "line"), [("q=t", "the model has no input 'q'"), ("s=q", "the model has no output 'q'"),
+                                             ("s", "'s' is not IN=OUT[:CALLS]")])
+def test_states_that_are_none(tmp_path, state, line):
+    assert line in convert(tmp_path, parse(STATE), "--state", state, status=2)
+
+
+def test_a_policy(tmp_path):
+    """What PyTorch's autocast has in FP32 stays there, though its error asks for nothing."""
+    source = parse("g (float[4,8] x) => (float[4,8] y) { [soft] s = Softmax (x) [mm] y = MatMul (s, w) }",
+                   {"w": WEIGHTS["w"]})
+    assert not convert(tmp_path, source)[1]["kept"]
+    _, report = convert(tmp_path, source, "--policy", "pytorch-cuda-2.14")
+    assert [entry["node"] for entry in report["kept"]] == ["soft"]
+    assert "pytorch-cuda-2.14" in report["kept"][0]["why"]
+
+
+def test_verified_from_python(tmp_path):
+    made = mpopt.convert(parse(STATE), verify=3, opset=18, states=["s=t:10"], inputs={"x": (-1, 1), "s": (-1, 1)})
+    assert made.model.opset_import[0].version == 18
+    assert 0 < made.verified["y"] < 1e-2 and set(made.verified) == {"y", "t"}

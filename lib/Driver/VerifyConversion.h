@@ -1,0 +1,31 @@
+//===- VerifyConversion.h - A conversion that is run beside its source
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef MPOPT_LIB_DRIVER_VERIFYCONVERSION_H
+#define MPOPT_LIB_DRIVER_VERIFYCONVERSION_H
+
+#include "ConversionReport.h"
+
+#include "mpopt/Report/Report.h"
+
+namespace mpopt {
+
+/// The inputs of random runs.
+struct AssumedInputs {
+  std::vector<Assumption> assumptions;
+  /// Of each input of known rank; -1: not known.
+  std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;
+};
+
+/// Runs the model in the file `result` beside the one in `source` in ONNX
+/// Runtime, all roundings of both restored. The error is one line.
+llvm::Expected<VerifiedConversion>
+verifyConversion(const Options &options, llvm::StringRef source,
+                 llvm::StringRef result, const AssumedInputs &inputs);
+
+/// What stands in the way of an error of `most`; empty if nothing.
+std::string findObstacle(const VerifiedConversion &verified, double most);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_DRIVER_VERIFYCONVERSION_H
