@@ -37,6 +37,36 @@ func.func @linear_attention(%q: tensor<1x8x4xf32> {mp.assume = {lo = 0.0 : f64, 
   return
 }
 
+// Linear attention whose values have a column of ones, so that one product makes
+// both sums; the same with a row of ones.
+func.func @padded(%q: tensor<2x64x4xf32> {mp.assume = {lo = 0.0 : f64, hi = 4.0 : f64, mean = 0.4 : f64, std = 0.6 : f64}}, %k: tensor<2x64x4xf32> {mp.assume = {lo = 0.0 : f64, hi = 4.0 : f64, mean = 0.4 : f64, std = 0.6 : f64}}, %v: tensor<2x64x6xf32> {mp.assume = {lo = -2.0 : f64, hi = 2.0 : f64}}, %ones: tensor<2x1x64xf32> {mp.assume = {lo = 1.0 : f64, hi = 1.0 : f64, mean = 1.0 : f64, std = 0.0 : f64}}) {
+  %eps = mp.constant dense<1.0e-8> : tensor<f32>
+  %one = mp.constant dense<1.0> : tensor<f32>
+  %v1 = mp.pad %v value %one {pads = array<i64: 0, 0, 0, 0, 0, 1>} : (tensor<2x64x6xf32>, tensor<f32>) -> tensor<2x64x7xf32>
+  %kt = mp.transpose %k {perm = array<i64: 0, 2, 1>} : (tensor<2x64x4xf32>) -> tensor<2x4x64xf32>
+  %kv = mp.matmul %kt, %v1 : (tensor<2x4x64xf32>, tensor<2x64x7xf32>) -> tensor<2x4x7xf32>
+  %all = mp.matmul %q, %kv : (tensor<2x64x4xf32>, tensor<2x4x7xf32>) -> tensor<2x64x7xf32>
+  %above = mp.slice %all {starts = array<i64: 0>, ends = array<i64: -1>, axes = array<i64: 2>} : (tensor<2x64x7xf32>) -> tensor<2x64x6xf32>
+  %sum = mp.slice %all {starts = array<i64: -1>, ends = array<i64: 9223372036854775807>, axes = array<i64: -1>} : (tensor<2x64x7xf32>) -> tensor<2x64x1xf32>
+  %below = mp.add %sum, %eps : (tensor<2x64x1xf32>, tensor<f32>) -> tensor<2x64x1xf32>
+  // CHECK: [[#@LINE+1]]:{{.*}}likely (propagated){{.*}} [-{{[01][.][0-9]*|2}}, {{[01][.][0-9]*|2}}]
+  %mean = mp.div %above, %below : (tensor<2x64x6xf32>, tensor<2x64x1xf32>) -> tensor<2x64x6xf32>
+
+  %vt = mp.transpose %v {perm = array<i64: 0, 2, 1>} : (tensor<2x64x6xf32>) -> tensor<2x6x64xf32>
+  %vt1 = mp.concat %vt, %ones {axis = 1 : i64} : (tensor<2x6x64xf32>, tensor<2x1x64xf32>) -> tensor<2x7x64xf32>
+  %vk = mp.matmul %vt1, %k : (tensor<2x7x64xf32>, tensor<2x64x4xf32>) -> tensor<2x7x4xf32>
+  %rows = mp.matmul %vk, %q {trans_b} : (tensor<2x7x4xf32>, tensor<2x64x4xf32>) -> tensor<2x7x64xf32>
+  %above_rows = mp.slice %rows {starts = array<i64: 0>, ends = array<i64: 6>, axes = array<i64: 1>} : (tensor<2x7x64xf32>) -> tensor<2x6x64xf32>
+  %below_row = mp.slice %rows {starts = array<i64: 6>, ends = array<i64: 7>, axes = array<i64: 1>} : (tensor<2x7x64xf32>) -> tensor<2x1x64xf32>
+  // CHECK: [[#@LINE+1]]:{{.*}}likely (propagated){{.*}} [-{{[01][.][0-9]*|2}}, {{[01][.][0-9]*|2}}]
+  %mean_rows = mp.div %above_rows, %below_row : (tensor<2x6x64xf32>, tensor<2x1x64xf32>) -> tensor<2x6x64xf32>
+  // A divisor of other columns is no sum of weights.
+  %first = mp.slice %all {starts = array<i64: 0>, ends = array<i64: 1>, axes = array<i64: 2>} : (tensor<2x64x7xf32>) -> tensor<2x64x1xf32>
+  // CHECK: [[#@LINE+1]]:{{.*}}likely (propagated){{.*}} [-{{[3-9]|[0-9][0-9]}}
+  %not = mp.div %above, %first : (tensor<2x64x6xf32>, tensor<2x64x1xf32>) -> tensor<2x64x6xf32>
+  return
+}
+
 // Of weights that are chosen, shares are 1 / n on average.
 func.func @chosen(%w: tensor<64x4xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.5 : f64, std = 0.3 : f64}}, %mask: tensor<64x4xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.5 : f64, std = 0.3 : f64}}) {
   %kept = mp.mul %w, %mask : (tensor<64x4xf32>, tensor<64x4xf32>) -> tensor<64x4xf32>
