@@ -218,8 +218,8 @@ class NonFinite(Judge):
         bad = step.first_bad()
         if self.memory["applied"] or step.skipped or not bad_loss and bad is None:
             return
-        what = f"input '{bad_inputs[0]}'" if bad_inputs else f"the loss ({number(step.loss)})" \
-            if bad_loss else f"the gradient of '{self.run.parameters[bad]}'"
+        what = f"input '{bad_inputs[0]}' was not finite" if bad_inputs else f"the loss is {number(step.loss)}" \
+            if bad_loss else f"the gradient of '{self.run.parameters[bad]}' was not finite"
         self.memory["applied"] = [step.step, what]
 
     def _see_gradients(self, step: Step, explained: bool) -> Iterator[Alert]:
@@ -233,12 +233,18 @@ class NonFinite(Judge):
         name = self.run.parameters[bad]
         scale = "" if step.scale is None else f" at a loss scale of {number(step.scale)}"
         overflow = " or an overflow of FP16" if self.run.may_use("f16") else ""
-        yield Alert("MP501", "error", self.run.layers[bad], step.step,
+        layer = self.run.layers[bad]
+        finite = next((index for index, norm in step.norms.items() if self.run.layers[index] == layer
+                       and math.isfinite(norm)), None) if math.isnan(step.norms[bad]) else None
+        # A bias gets the sum of what comes back to its layer, and the weights its product with what went in.
+        cause = f"a derivative that is infinite (sqrt or norm at 0, log, division){overflow} behind this layer" \
+            if finite is None else \
+            f"that of '{self.run.parameters[finite]}' is finite, so in the forward pass '{layer}' was given NaN or Inf, " \
+            "in places that the loss leaves out, as rows of attention that are masked whole"
+        yield Alert("MP501", "error", layer, step.step,
                     f"step {step.step}: the gradient of '{name}' is NaN or Inf{scale}, the first on "
                     f"the way back of {sum(not math.isfinite(n) for n in step.norms.values())}, "
-                    "and the loss is finite: a derivative that is infinite (sqrt or norm at 0, "
-                    f"log, division){overflow} behind this layer; monitor."
-                    "find_first_bad(batch) names the op")
+                    f"and the loss is finite: {cause}; monitor.find_first_bad(batch) names the op")
 
     def _tell_loss(self, layer: str, where: str) -> Alert:
         step, loss, terms = (*self.memory["waiting"], "")[:3]
@@ -278,7 +284,7 @@ class NonFinite(Judge):
         """The update, only where loss and gradients were finite before it."""
         applied = self.memory["applied"]
         if applied and applied[0] <= sample.step:
-            return (f"{applied[1]} of step {applied[0]} was not finite, and its update was taken; go "
+            return (f"{applied[1]} in step {applied[0]}, and its update was taken; go "
                     "back to a checkpoint before it, leave updates out whose gradient norm is not "
                     "finite, and let monitor.find_first_bad(batch) name the op")
         return ("an update was not finite; go back to a checkpoint, and check the learning rate, the "

@@ -88,7 +88,8 @@ class UpdateWatch:
     seen  called with a parameter, a tensor of two elements and the learning rate: the share of
           elements with a gradient that kept their value (NaN without such elements, and for
           weights of 32 bits), and the root mean square of the change, as a multiple of that of
-          the weights (NaN if they were 0)"""
+          the weights (NaN if they were 0, and for biases and the like, which begin near 0; a
+          vector of more than `ELEMENTS` is many weights that an engine has joined)"""
 
     ELEMENTS = 1 << 16
 
@@ -100,6 +101,10 @@ class UpdateWatch:
     def sees(parameter: torch.Tensor) -> bool:
         return parameter.dtype in (torch.float16, torch.bfloat16, torch.float32)
 
+    @classmethod
+    def is_vector(cls, parameter: torch.Tensor) -> bool:
+        return parameter.dim() < 2 and parameter.numel() <= cls.ELEMENTS
+
     def before(self, optimizer) -> None:
         self._before = []
         for group in optimizer.param_groups:
@@ -110,7 +115,8 @@ class UpdateWatch:
             for parameter in group["params"]:
                 gradient = parameter.grad
                 if gradient is None or not self.sees(parameter) or \
-                        gradient.layout != torch.strided:
+                        gradient.layout != torch.strided or \
+                        parameter.dtype == torch.float32 and self.is_vector(parameter):
                     continue
                 stride = max(1, parameter.numel() // self.ELEMENTS)
                 self._before.append((parameter, stride, self._part(parameter, stride).clone(),
@@ -120,7 +126,7 @@ class UpdateWatch:
         for parameter, stride, before, moved, rate in self._before:
             after, small = self._part(parameter, stride), parameter.dtype != torch.float32
             same = ((after == before) & moved).sum().float() / moved.sum().float()
-            size = before.float().norm()
+            size = before.float().norm() * (torch.nan if self.is_vector(parameter) else 1)
             # Of weights that were 0 it is NaN, not Inf.
             change = (after.float() - before.float()).norm() * size / (size * size)
             self._seen(parameter, torch.stack([same if small else torch.full_like(same, torch.nan),

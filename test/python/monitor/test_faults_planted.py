@@ -384,6 +384,48 @@ def test_a_loss_that_breaks_names_the_module(tmp_path):
     assert (alert.layer, alert.step) == ("loud", 25), alert
 
 
+class Masked(nn.Module):
+    """Attention whose last query has no key left; its output is not in the loss."""
+
+    def __init__(self, guarded):
+        super().__init__()
+        torch.manual_seed(0)
+        self.guarded, self.query, self.out = guarded, nn.Linear(trainings.FEATURES, 8), nn.Linear(8, 8)
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, x):
+        x = self.query(x)
+        hidden = (torch.arange(len(x)) == len(x) - 1)[:, None]
+        scores = (x @ x.t()).masked_fill(hidden, 0.0 if self.guarded else float("-inf"))
+        return torch.where(hidden, 0.0, self.head(x + self.out(scores.softmax(-1) @ x)))
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_nan_that_the_loss_leaves_out(guarded, tmp_path):
+    """The gradient of the head's bias is finite: the NaN comes from before the head, and no derivative is infinite."""
+    model = Masked(guarded)
+    training = Training(model, Blobs(), lambda output, _: output.square().mean(), sgd(model, 1e-3), None, None)
+    with Monitor(model, training.optimizer, record=tmp_path / "run.mprec", sinks=[]) as monitor:
+        training.run(3, monitor)
+        alerts = [alert for alert in monitor.alerts if alert.rule == "MP501"]
+    if guarded:
+        assert not alerts
+    else:
+        assert alerts[0].layer == "head" and "in the forward pass 'head' was given NaN" in alerts[0].message, alerts
+
+
+def test_biases_may_grow_from_nearly_nothing(tmp_path):
+    """A bias begins near 0, and its first update is larger than it. That is no large update."""
+    model = mlp()
+    with torch.no_grad():
+        for bias in (model[0].bias, model[2].bias):
+            bias.mul_(1e-3)
+    training = Training(model, Blobs(), classify, sgd(model, 0.05), None, None)
+    with Monitor(model, training.optimizer, record=tmp_path / "run.mprec", sinks=[]) as monitor:
+        training.run(20, monitor)
+        assert not monitor.alerts
+
+
 @pytest.mark.parametrize("what", ["loss", "gradient", "update"])
 def test_parameters_that_break_have_the_right_cause(what, tmp_path):
     """The update is to blame only where loss and gradients were finite."""
@@ -415,8 +457,8 @@ def test_parameters_that_break_have_the_right_cause(what, tmp_path):
         training.run(21, monitor)
         found = [alert for alert in monitor.alerts if "parameter" in alert.message]
     assert len(found) == 1, monitor.alerts
-    words = {"loss": "the loss (nan) of step 20 was not finite", "update": "an update was not finite",
-             "gradient": "' of step 20 was not finite"}[what]
+    words = {"loss": "the loss is nan in step 20", "update": "an update was not finite",
+             "gradient": "' was not finite in step 20"}[what]
     assert words in found[0].message, found[0].message
 
 
