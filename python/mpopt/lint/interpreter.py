@@ -26,8 +26,9 @@ from mpopt.lint.statements import Statements
 from mpopt.lint.values import NOTHING, Value
 
 # Steps of a file, and more for each of its lines; past them calls are not followed into functions any
-# more. Of the 206 scripts of bench/lint_scripts.py none takes more than 56,000, or 33 a line.
-MOST_STEPS, MOST_STEPS_A_LINE = 50_000, 10
+# more. A step takes some 3 us: 20 a line are 0.6 of the second that 10,000 lines may take. On 22 public projects
+# of a million lines the findings are those of 50,000 and 10.
+MOST_STEPS, MOST_STEPS_A_LINE = 10_000, 20
 MOST_CALLS = 8  # Calls within calls.
 
 
@@ -194,6 +195,21 @@ class Frame:
     yields: list[list] = dataclasses.field(default_factory=list)
 
 
+# Kinds of values that settings and the objects of a library have.
+SETTINGS = {values.UNKNOWN, values.CONSTANT, values.DTYPE, values.NAME, values.FUNCTION, values.CLASS, values.INSTANCE}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Recalled:
+    """What a call gave at a depth of calls, and the blocks of its events. `given`: its arguments, whose identities
+    stay theirs as long as they are kept."""
+
+    result: Value
+    items: tuple
+    depth: int
+    given: tuple[list[Value], dict[str, Value]]
+
+
 def is_of_main(statement: ast.stmt) -> bool:
     """Whether a statement runs only where its file is the one that is started: `if __name__ == "__main__"`."""
     return isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.test, ast.Compare) \
@@ -231,7 +247,9 @@ class Interpreter(Expressions, Methods, Options, Statements):
         self.owner_scope: Scope | None = None
         self.frame = Frame(None, 0)
         self.active: list[Function] = []
-        self.steps = self.recorded = 0
+        self.steps = self.recorded = self.effects = 0
+        # By function, arguments and surroundings: what a call of a function of another file gave. See `recall`.
+        self.recalled: dict[tuple, Recalled] = {}
         self.most_steps = MOST_STEPS + MOST_STEPS_A_LINE * len(script.starts)
         self.evaluators = self.list_handlers("evaluate_")
         self.runners = self.list_handlers("run_")
@@ -263,6 +281,7 @@ class Interpreter(Expressions, Methods, Options, Statements):
 
     def record(self, kind: str, node: ast.AST, **about) -> None:
         self.recorded += 1
+        self.effects += kind != events.OPAQUE
         event = self.place(kind, node, order=self.recorded, **about)
         if kind in events.STEPS:
             outermost = [region for region in self.regions if not region.null][:1]
@@ -296,15 +315,15 @@ class Interpreter(Expressions, Methods, Options, Statements):
         if script is None:
             return None
         self.program.others.append(script)
-        outer = self.program, self.block, self.scope, self.script
+        outer = self.program, self.block, self.scope, self.script, self.recalled
         state = self.regions, self.loops, self.tests, self.no_grad, self.statement, self.owner, self.owner_scope, self.frame
-        self.program, self.block, self.scope, self.script = Program(script), Block(), Scope(), script
+        self.program, self.block, self.scope, self.script, self.recalled = Program(script), Block(), Scope(), script, {}
         self.regions, self.loops, self.tests, self.no_grad, self.owner, self.frame = (), (), (), False, None, Frame(None, 0)
         try:
             self.run_suite([statement for statement in script.tree.body if not is_of_main(statement)])
             self.imported[path] = self.scope
         finally:
-            self.program, self.block, self.scope, self.script = outer
+            self.program, self.block, self.scope, self.script, self.recalled = outer
             (self.regions, self.loops, self.tests, self.no_grad, self.statement, self.owner, self.owner_scope,
              self.frame) = state
         return self.imported[path]
@@ -345,7 +364,36 @@ class Interpreter(Expressions, Methods, Options, Statements):
         if any(decorator.endswith("staticmethod") for decorator in function.decorators):
             arguments = [argument for argument in arguments
                          if argument.kind not in (values.INSTANCE, values.MODULE) or argument.parts is not function.owner]
-        return self.enter(function, arguments, keywords, is_called=True)
+        key = self.describe_call(function, arguments, keywords)
+        if key is None:
+            return self.enter(function, arguments, keywords, is_called=True)
+        found = self.recalled.get(key)
+        if found is None or found.depth > len(self.active):
+            effects, place = self.effects, len(self.block.items)
+            result = self.enter(function, arguments, keywords, is_called=True)
+            if self.effects == effects and not any(result is argument for argument in (*arguments, *keywords.values())):
+                self.recalled[key] = Recalled(result, tuple(self.block.items[place:]), len(self.active), (arguments, keywords))
+            return result
+        self.block.items += found.items
+        return found.result
+
+    def describe_call(self, function: Function, arguments: list[Value], keywords: dict[str, Value]) -> tuple | None:
+        """What the result of a call of a function of another file depends on; None where an argument may be a part of
+        the training. Such a call is followed once, if it does nothing that a step consists of: a library asks for its
+        settings some hundred times. A function of the script itself may read what the script has changed."""
+        if function.script is self.program.script:
+            return None
+        described = []
+        for name, value in (*enumerate(arguments), *keywords.items()):
+            if value.kind not in SETTINGS or value.facts or value.dtype and value.kind != values.DTYPE:
+                return None
+            if value.kind == values.INSTANCE:
+                described.append((name, id(value.parts), len(value.parts.attributes)))
+            elif value.kind == values.CONSTANT:
+                described.append((name, type(value.parts), value.parts))
+            else:
+                described.append((name, value.kind, value.name, value.dtype, id(value.parts), value.identity))
+        return function, self.regions, bool(self.loops), self.no_grad, tuple(described)
 
     def enter(self, function: Function, arguments: list[Value], keywords: dict[str, Value], is_called=False) -> Value:
         outer = (self.scope, self.block, self.frame, self.statement, self.owner, self.regions, self.no_grad, self.script)

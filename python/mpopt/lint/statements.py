@@ -38,7 +38,7 @@ class Statements:
         self.program.imports.append(node)
         for bound, full in names.list_imports(node):
             made = self.make_name(full)
-            if self.project is not None and made.kind == values.NAME:
+            if self.project is not None and made.kind == values.NAME and made.name not in library.MANAGERS:
                 found = self.project.find(full, self.script.path)
                 made = made if found is None else Value(values.NAME, name=full, parts=found)
             self.scope.set(bound, made)
@@ -197,10 +197,12 @@ class Statements:
         self.program.branches.append((node, self.place(events.CALL, node)))
         sides, ends, outer = [], [], self.tests
         for outcome, suite in ((True, node.body), (False, node.orelse)):
-            block = Block()
+            block, returned = Block(), len(self.frame.returns)
             self.tests = (*outer, (node.test, outcome))
             changes = self.run_aside(suite, block, self.narrow(node.test, outcome, asked))
             sides.append(block)
+            if test.kind == values.CONSTANT and bool(test.parts) != outcome:
+                del self.frame.returns[returned:]  # Arguments of the call rule the branch out.
             if not self.leaves(block):
                 ends.append(self.note_condition(changes))
         self.tests = outer

@@ -6,7 +6,7 @@ import json
 
 import mpopt
 import pytest
-from mpopt.lint import linter, project
+from mpopt.lint import interpreter, linter, project
 from test_lint_command import lint
 
 TRAIN = """\
@@ -169,3 +169,27 @@ def test_a_configuration_of_deepspeed_is_that_of_its_engine(tmp_path):
     assert find(tmp_path) == {(f"{tmp_path}/train.py", 5, "MP770")}
     write(tmp_path, {"ds.json": '{"bf16": {"enabled": true}, "train_batch_size": 8}'})
     assert find(tmp_path) == set()
+
+
+def test_settings_of_a_library_are_looked_up_once(tmp_path):
+    """A function that does nothing of a training step is not followed anew for each of its calls."""
+    library = ("class State:\n    def __init__(self, device=None):\n" + "".join(
+        f"        self.name{number} = str(device) + 'x' * {number}\n" for number in range(50))
+        + "def device():\n    return State('cuda').name3\n")
+    files = {"library.py": library, "train.py": "import torch\nfrom library import State, device\n" + "".join(
+        f"place{number} = device()\nState('cuda')\n" for number in range(200))}
+    write(tmp_path, files)
+    whole = project.Project((str(tmp_path),))
+    program = interpreter.Interpreter(whole.read(str(tmp_path / "train.py")), whole)
+    program.interpret()
+    # Each of the 400 calls would take 250 steps.
+    assert program.steps < 10_000
+
+
+def test_steps_of_a_library_happen_in_each_call(tmp_path):
+    """What a function does to a scaler or to gradients belongs to each of its calls."""
+    write(tmp_path, {"steps.py": "import torch\nSCALER = torch.amp.GradScaler('cuda')\ndef finish():\n    SCALER.update()\n",
+                     "train.py": "import torch\nfrom steps import SCALER, finish\nfor x in loader:\n"
+                     "    SCALER.scale(model(x).mean()).backward()\n    SCALER.step(first)\n    finish()\n"
+                     "    SCALER.step(second)\n    finish()\n"})
+    assert (f"{tmp_path}/steps.py", 4, "MP734") in find(tmp_path)
