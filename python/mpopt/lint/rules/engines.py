@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 
@@ -27,8 +28,8 @@ def accelerate_bypassed(program: Program) -> Iterator[Report]:
     precision = made[0].keywords.get("mixed_precision")
     unscaled = precision is not None and precision.constant in ("no", "bf16")
     name = next((path for path, _, value, _ in program.assignments if value is made[0].result), "accelerator")
-    if not managed and program.mentions(PREPARED):
-        for event in filter(lambda event: is_prepared(program, event.node), program.list_unscaled_backwards()):
+    if not managed and program.mentions(PREPARED) and not (unscaled and "gradient_accumulation_steps" not in made[0].keywords):
+        for event in filter(functools.partial(precedes_prepared, program), program.list_unscaled_backwards()):
             yield Report(event.node, f"backward() passes by {name}, which scales the loss and divides it by the "
                          f"passes of a step: {name}.backward(loss)",
                          fixes.call_with_loss(program.script, event.node, f"{name}.backward"))
@@ -48,15 +49,10 @@ def accelerate_bypassed(program: Program) -> Iterator[Report]:
             yield from judge_division(program, managed, text, f"{name}.backward")
 
 
-def is_prepared(program: Program, node: ast.AST) -> bool:
-    """False in a function that makes an Accelerator and prepares nothing with it: the plain loop that another one is
-    compared with."""
-    script = program.script.owner(node)
-    around = [each for each in ast.walk(script.tree) if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))
-              and each.lineno <= node.lineno <= each.end_lineno]
-    # They are listed from the outside in.
-    text = script.code(around[-1]) if around else ""
-    return "Accelerator(" not in text or PREPARED.search(text) is not None
+def precedes_prepared(program: Program, backward: Event) -> bool:
+    """Whether an optimizer that an Accelerator has prepared steps in the function of a backward pass. Another training
+    of the file need not be the Accelerator's."""
+    return any(step.function is backward.function and step.subject.has("managed") for step in program.of_kind(events.STEP))
 
 
 def judge_optimizers(program: Program, name: str) -> Iterator[Report]:

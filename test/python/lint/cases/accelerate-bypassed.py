@@ -35,6 +35,22 @@ def managed(model, optimizer, loader):
         loss = criterion(model(x), y)
         loss.backward()  # finds warning fix
         optimizer.step()
+# case: a plain training beside the accelerator's
+from accelerate import Accelerator
+def train_plainly(model, optimizer, loader):
+    for x, y in loader:
+        criterion(model(x), y).backward()
+        optimizer.step()
+def list_batches(loader):
+    accelerator = Accelerator()
+    return accelerator.prepare(loader)
+# case: plain backward in BF16 without accumulation
+from accelerate import Accelerator
+accelerator = Accelerator(mixed_precision="bf16")
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+for x, y in loader:
+    criterion(model(x), y).backward()
+    optimizer.step()
 # case: by the accelerator
 from accelerate import Accelerator
 accelerator = Accelerator()
