@@ -152,7 +152,7 @@ class Methods:
             if not dtype:
                 return base if method == "to" and not self.may_have_dtype(arguments, keywords) else \
                     base.replaced(dtype="")
-            self.record(events.CAST, node, subject=base, dtype=dtype)
+            self.record(events.CAST, node, subject=base, dtype=dtype, arguments=(*arguments, *keywords.values()))
             return base.replaced(dtype=dtype, origin=base.origin)
         if method == "type_as" and arguments:
             return base.replaced(dtype=arguments[0].dtype)

@@ -21,6 +21,8 @@ ADAPTERS = re.compile(r"get_peft_model|add_adapter|inject_adapter|cast_training_
                       r"|prepare_model_for_kbit_training|mark_only_lora_as_trainable")
 
 
+# An assignment of a learning rate to a group of parameters.
+SETS_RATE = re.compile(r"\[[\"']lr[\"']\]\s*=")
 # Of a file: the paths of the script are followed for each. The most that a script of bench/lint_scripts.py
 # and of diffusers' examples has are 3.
 MOST_TRAINED = 32
@@ -30,6 +32,8 @@ def list_trained(program: Program) -> Iterator[tuple[Value, Value, events.Event]
     """The optimizers with the modules whose parameters they train and that are cast, and their calls."""
     seen = set()
     for event in program.calls_that_make(values.OPTIMIZER):
+        if (rate := event.keywords.get("lr")) is not None and rate.constant == 0 and not program.mentions(SETS_RATE):
+            continue  # Its steps change nothing.
         for found in values.find_all(event.result.parts.parameters, values.PARAMETERS):
             key = (event.node, found.parts.identity) if found.parts is not None else None
             if key is not None and key not in seen and key[1] in program.casts and len(seen) < MOST_TRAINED:
@@ -194,6 +198,15 @@ def second_factor(event: events.Event) -> float:
     return beta if isinstance(beta, float) else DEFAULT_BETA
 
 
+def takes_type(cast: events.Event) -> bool:
+    """Whether a cast is one to the type that another tensor has: `x.to(y.dtype)`."""
+    return any(value.kind == values.DTYPE and value.path.endswith(".dtype") for value in cast.arguments)
+
+
+# A branch that asks for the type of a tensor, or whether autocast is on.
+ASKED = re.compile(r"\.dtype\b|autocast")
+
+
 @rule
 def cast_in_autocast(program: Program) -> Iterator[Report]:
     for event in program.of_kind(events.FORWARD):
@@ -207,6 +220,10 @@ def cast_in_autocast(program: Program) -> Iterator[Report]:
         if event.subject.kind != values.TENSOR or event.dtype not in LOW or region is None \
                 or region.enabled is False or event.no_grad or event.subject.has("grad") or event.subject.has("loss"):
             continue  # Without gradients the pass is one of inference, whose types are its own choice.
+        if any(ASKED.search(program.script.code(test)) for test, _ in event.tests) or takes_type(event):
+            continue  # It does by hand what autocast does, or what a model in 16 bits needs.
+        if getattr(event.function, "name", "").startswith("test_"):
+            continue  # What a test gives to a region is its business.
         # Inside a region that names another type, or none that is known, the cast may be meant.
         if region.dtype and region.dtype != event.dtype:
             yield Report(event.node, f"a cast to {NAMES[event.dtype]} in a region that autocasts to "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from mpopt.lint import values
@@ -13,6 +14,8 @@ from mpopt.lint.values import Value
 HOOKS = "torch.distributed.algorithms.ddp_comm_hooks."
 CASTS = {"fp16_compress_hook": "FP16", "bf16_compress_hook": "BF16"}
 WRAPPERS = {"fp16_compress_wrapper": "FP16", "bf16_compress_wrapper": "BF16"}
+
+SCALER = re.compile("GradScaler")
 
 
 def last_name(value: Value, names: dict[str, str]) -> str:
@@ -28,7 +31,8 @@ def hook_of(event: Event) -> Value:
 
 @rule
 def compressed_gradients(program: Program) -> Iterator[Report]:
-    has_scaler = bool(program.calls_of("GradScaler"))
+    # Of a helper that prepares a model, the scaler is in another file of the program.
+    has_scaler = program.mentions(SCALER)
     for event in program.calls_of("register_comm_hook"):
         name = last_name(hook_of(event), CASTS)
         if name == "fp16_compress_hook" and not has_scaler:

@@ -54,3 +54,26 @@ with torch.inference_mode(), torch.autocast("cuda"):
     embeddings = torch.cat([a, b]).to(dtype=torch.float16)
 with torch.autocast("cuda"):
     embeddings = torch.cat([a, b]).to(dtype=torch.float16)  # finds warning
+# case: a cast that a question about the type decides
+import torch
+class Backend(torch.nn.Module):
+    def forward(self, image):
+        if self.fp16 and image.dtype != torch.float16:
+            image = image.half()
+        return self.model(image)
+with torch.autocast("cuda"):
+    Backend()(torch.zeros(4)).sum().backward()
+# case: the type of another tensor
+import torch
+model = torch.nn.Linear(4, 4)
+with torch.autocast("cuda", dtype=torch.float16):
+    out = model(x)
+    scale = (weight * 2.0).float().to(out.dtype)
+loss = (out * scale).float().sum()
+loss.backward()
+# case: a test
+import torch
+def test_norm():
+    x = torch.rand(4)
+    with torch.autocast("cuda"):
+        assert norm(x.half()).dtype == torch.float16

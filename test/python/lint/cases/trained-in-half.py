@@ -351,3 +351,32 @@ parser.add_argument("--precision", default="bf16-mixed", choices=["32-true", "bf
 args = parser.parse_args()
 trainer = pl.Trainer(max_epochs=1, precision=args.precision)
 trainer.fit(model, data)
+# case: a step that changes nothing
+import torch
+model = torch.nn.Linear(4, 4).half()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+for x in loader:
+    model(x).sum().backward()
+    optimizer.step()
+# case: a learning rate that is set later
+import torch
+model = torch.nn.Linear(4, 4).half()  # finds error
+optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+for step, x in enumerate(loader):
+    for group in optimizer.param_groups:
+        group["lr"] = 0.1 * step
+    model(x).sum().backward()
+    optimizer.step()
+# case: a dtype that the arguments of a call choose
+import torch
+def choose(fp16, bf16):
+    if fp16:
+        return torch.float16
+    elif bf16:
+        return torch.bfloat16
+    return torch.float32
+model = torch.nn.Linear(4, 4).to(choose(False, True))  # finds warning
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in loader:
+    model(x).sum().backward()
+    optimizer.step()
