@@ -249,14 +249,14 @@ def list_backward_regions(program: Program) -> Iterator[tuple[Event, values.Regi
             if event.kind == events.BACKWARD:
                 judged.add(event)
                 yield event, region
-            elif not event.no_grad:
-                region = event.region
+            elif not event.no_grad and (event.kind == events.FORWARD or event.region is not None or region is None):
+                region = event.region  # A loss outside of the region leaves the model's gradients in its type.
     regions: list[values.Region | None] = []
     order = sorted(program.of_kind(events.FORWARD, events.LOSS, events.BACKWARD), key=lambda event: (event.entry, event.order))
     for event, before in zip(order, [None, *order]):
         if before is None or before.entry != event.entry or before.kind == events.BACKWARD:
             regions = []
-        if event.kind != events.BACKWARD and not event.no_grad:
+        if (event.kind == events.FORWARD or event.region is not None) and event.kind != events.BACKWARD and not event.no_grad:
             regions.append(event.region)
         elif event.kind == events.BACKWARD and event not in judged and len(set(regions)) == 1:
             yield event, regions[0]
