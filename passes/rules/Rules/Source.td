@@ -365,4 +365,27 @@ def LinalgInHalf : SourceRule<"MP719", "linalg-in-half", "regions"> {
   }];
 }
 
+def RegionOnAnotherDevice : SourceRule<"MP720", "region-on-another-device", "regions"> {
+  let severity = "warning";
+  let summary = "an autocast region of another device than the model's";
+  let what = [{
+    A module that the script moves to one device, by name, runs in an autocast region
+    of another one.
+  }];
+  let why = [{
+    A region changes the types of ops on its own device alone: the model runs in the types
+    of its weights, FP32 as a rule, and takes the memory and time of FP32.
+  }];
+  let example = [{
+    ```python
+    model = Net().to("cpu")
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = criterion(model(x), y)
+    ```
+  }];
+  let instead = [{
+    `torch.autocast(x.device.type, dtype=torch.bfloat16)`.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_SOURCE_TD

@@ -335,4 +335,28 @@ def PolicyRatioInHalf : NumberRule<"MP755", "policy-ratio-in-half"> {
   }];
 }
 
+def PositionsInHalf : NumberRule<"MP756", "positions-in-half"> {
+  let severity = "warning";
+  let dtypes = ["f16", "bf16"];
+  let summary = "whole numbers are counted in a 16-bit type";
+  let what = [{
+    `torch.arange` with `dtype=torch.bfloat16` or `torch.float16`, unless its end is known to be
+    no larger than 256 or 2048, up to which the type has every whole number. FP16 with an end
+    that is not known is a note.
+  }];
+  let why = [{
+    BF16 has every second whole number from 256 on, and every fourth from 512 on: positions
+    become one, and an angle that is a product of a position is off by whole turns.
+  }];
+  let example = [{
+    ```python
+    positions = torch.arange(length, dtype=torch.bfloat16)
+    angles = torch.outer(positions, inverse_frequencies)
+    ```
+  }];
+  let instead = [{
+    Count in FP32 or in integers, and cast sines and cosines.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_SOURCENUMBERS_TD

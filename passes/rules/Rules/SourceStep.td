@@ -355,7 +355,7 @@ def StepWithoutUpdate
   let what = [{
     On every path through the step that has both, `scaler.step` is called twice with
     one optimizer and without `scaler.update()` in between; or it runs in each pass of a
-    loop whose `update()` runs in every nth.
+    loop whose `update()` runs in every nth, or where the loss is finite.
   }];
   let why = [{
     The second call raises a RuntimeError: what was found in the gradients is kept
@@ -378,10 +378,10 @@ def StepWithoutUpdate
 def ScalerMadeInLoop
     : StepRule<"MP736", "scaler-made-in-loop", "scaler"> {
   let severity = "warning";
-  let summary = "a new loss scaler in each training step";
+  let summary = "a new loss scaler in each training step or epoch";
   let what = [{
-    A scaler is made in the loop in which it steps an optimizer, and the optimizer is
-    made outside of it.
+    A scaler is made in the loop in which it steps an optimizer, or in one around that,
+    and the optimizer is made outside of it.
   }];
   let why = [{
     The scale begins at 65536 in each step, whatever was found in the last one: where

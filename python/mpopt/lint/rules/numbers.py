@@ -257,3 +257,22 @@ def leaves(suite: list[ast.stmt]) -> bool:
             if name in ("exit", "_exit", "set_trace", "breakpoint", "abort"):
                 return True
     return False
+
+
+# The largest number up to which a type has every whole one: 2 to its digits.
+WHOLE = {"bf16": 2 ** 8, "f16": 2 ** 11}
+
+
+@rule
+def positions_in_half(program: Program) -> Iterator[Report]:
+    for event in program.calls_of("arange"):
+        dtype = values.as_dtype(event.keywords.get("dtype", values.NOTHING)).dtype
+        if event.callee.name != "torch.arange" or dtype not in WHOLE or not event.arguments:
+            continue
+        end = event.arguments[min(1, len(event.arguments) - 1)].constant
+        if isinstance(end, (int, float)) and end <= WHOLE[dtype]:
+            continue
+        name = values.NAMES[dtype]
+        yield Report(event.node, f"{name} has every whole number up to {WHOLE[dtype]} only: positions behind it become one. "
+                     "Count in FP32, and cast what is computed of it",
+                     severity="note" if dtype == "f16" and end is None else "")

@@ -10,6 +10,7 @@ from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
 from mpopt.lint.rules.configurations import find_key
+from mpopt.lint.rules.numbers import NAN_TEST
 from mpopt.lint.rules.paths import find_rare_update, is_used, judge_paths, takes_scaler
 from mpopt.lint.rules.scaler import choose_fp16
 from mpopt.lint.rules.settings import entry, is_true, list_deepspeed
@@ -66,21 +67,40 @@ def step_without_update(program: Program) -> Iterator[Report]:
     for event in program.of_kind(events.SCALER_STEP):
         if is_used(event.scaler) and find_rare_update(program, event):
             yield Report(event.node, f"{message}, since update() runs in every nth pass only")
+        elif is_used(event.scaler) and (update := find_finite_update(program, event)) is not None:
+            yield Report(event.node, f"{message}, since line {update.node.lineno} leaves update() out after an overflow, which "
+                         "is when it has to lower the scale")
+
+
+def find_finite_update(program: Program, step: Event) -> Event | None:
+    """The update behind a step that a test for NaN or Inf guards, and not the step; None if another one is not guarded."""
+    updates = [event for event in program.of_kind(events.UPDATE) if event.function is step.function and event.loops == step.loops
+               and event.order > step.order and event.scaler.identity == step.scaler.identity]
+    count = len(step.tests)
+    guarded = [event for event in updates if event.tests[:count] == step.tests
+               and any(NAN_TEST.search(program.script.code(test)) for test, _ in event.tests[count:])]
+    return guarded[0] if step.loops and guarded and len(guarded) == len(updates) == 1 else None
 
 
 @rule
 def scaler_made_in_loop(program: Program) -> Iterator[Report]:
     steps = [event for event in program.of_kind(events.SCALER_STEP) if event.loops]
-    optimizers = {event.loops for event in program.calls_that_make(values.OPTIMIZER)}
-    made: dict[object, Event] = {}
+    optimizers = {event.result.identity: event.loops for event in program.calls_that_make(values.OPTIMIZER)}
+    made: dict[object, tuple[Event, bool]] = {}
     for event in program.calls_that_make(values.SCALER) if steps else ():
-        if event.loops and event.loops not in optimizers and is_used(event.result) \
-                and any(step.loops == event.loops and step.scaler.identity == event.result.identity for step in steps):
-            # Of a function that makes it and the call of that function, the call is in the loop.
-            made.setdefault(event.result.identity, event)
-    for event in made.values():
+        if not event.loops or event.loops in optimizers.values() or not is_used(event.result):
+            continue
+        for step in steps:
+            outer = optimizers.get(step.subject.identity)
+            is_around = outer is not None and len(outer) < len(event.loops) and step.loops[:len(event.loops)] == event.loops
+            if step.scaler.identity == event.result.identity and (step.loops == event.loops or is_around):
+                # Of a function that makes it and the call of that function, the call is in the loop.
+                made.setdefault(event.result.identity, (event, step.loops == event.loops))
+    for event, is_inner in made.values():
         yield Report(event.node, "a new scaler in each pass of the training loop: its scale never follows the "
-                     "gradients, and each overflow is met anew")
+                     "gradients, and each overflow is met anew" if is_inner else
+                     f"a new scaler in each pass of the loop of line {event.loops[-1].lineno}, and not a new optimizer: the scale "
+                     "begins anew, and steps are skipped until it fits")
 
 
 # By function: the position of the interval, of which each ends in a skipped step.

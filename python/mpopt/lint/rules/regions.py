@@ -159,3 +159,35 @@ def linalg_in_half(program: Program) -> Iterator[Report]:
             name = event.callee.name.rpartition(".")[2]
             yield Report(event.node, f"{name} has no kernel for {values.NAMES[tensor.dtype]}, in which this tensor is: "
                          ".float() first")
+
+
+DEVICES = ("cuda", "cpu", "xpu", "mps")
+
+
+def list_devices(program: Program) -> dict[object, set[str]]:
+    """By the identity of a module: the devices to which the script moves it; "" for one that is not known."""
+    found: dict[object, set[str]] = {}
+    for event in program.calls_of("to", *DEVICES):
+        base = event.callee.parts if event.callee.kind == values.METHOD else values.NOTHING
+        if base.kind not in (values.MODULE, values.UNKNOWN) or not base.identity:
+            continue
+        if (device := event.callee.name) == "to":
+            given = event.argument(0, "device")
+            word = given.constant if given is not None else None
+            if given is not None and given.kind == values.DTYPE or word is None and given is None:
+                continue  # A cast alone.
+            device = word.partition(":")[0] if isinstance(word, str) else ""
+        found.setdefault(base.identity, set()).add(device)
+    return found
+
+
+@rule
+def region_on_another_device(program: Program) -> Iterator[Report]:
+    devices = list_devices(program)
+    for event in program.of_kind(events.FORWARD):
+        region, known = event.region, devices.get(event.subject.identity, set())
+        if region is None or not region.enabled or region.device not in DEVICES or len(known) != 1 \
+                or next(iter(known)) not in DEVICES or region.device in known:
+            continue
+        yield Report(region.node, f"the region is one of {region.device}, and the model is on {next(iter(known))}: autocast "
+                     "changes nothing there")

@@ -49,3 +49,27 @@ def train(model, loader):
         scaler.scale(model(x).loss).backward()
         scaler.step(opt)
         scaler.update()
+# case: of each epoch
+import torch
+optimizer = torch.optim.AdamW(model.parameters())
+def train_epoch(model, loader):
+    scaler = torch.amp.GradScaler("cuda")  # finds warning
+    for x in loader:
+        optimizer.zero_grad()
+        scaler.scale(model(x).loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+for epoch in range(100):
+    train_epoch(model, loader)
+# case: of each fold
+import torch
+def train(model, loader):
+    optimizer = torch.optim.AdamW(model.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for x in loader:
+        optimizer.zero_grad()
+        scaler.scale(model(x).loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+for fold in range(5):
+    train(build(), loaders[fold])

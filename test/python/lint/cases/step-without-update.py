@@ -35,3 +35,32 @@ def train(first, second, scaler, loss):
     scaler.step(first)
     scaler.step(second)
     scaler.update()
+# case: an update where the loss is finite
+import torch
+scaler = torch.amp.GradScaler("cuda")
+for x, y in loader:
+    loss = criterion(model(x), y)
+    optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)  # finds error
+    if torch.isfinite(loss):
+        scaler.update()
+# case: a step and an update where the loss is finite
+import torch
+scaler = torch.amp.GradScaler("cuda")
+for x, y in loader:
+    loss = criterion(model(x), y)
+    optimizer.zero_grad()
+    if torch.isfinite(loss):
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+# case: an update where there is a scaler
+def train(loader, optimizer, scaler=None):
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        if scaler is not None:
+            scaler.update()
