@@ -269,6 +269,10 @@ std::optional<ModelReport> mpopt::checkModel(const Options &options,
     printImportErrors(path, imported);
     return std::nullopt;
   }
+  if (llvm::Error error = replaceStatedOps(options.ops, imported)) {
+    printError(path + ": " + llvm::toString(std::move(error)));
+    return std::nullopt;
+  }
   ModelReport report;
   describe(imported, path, report);
   if (hooks.imported)

@@ -81,6 +81,7 @@ private:
   Error readSuppressions(const toml::node &node);
   Error readSuppression(const toml::table &table);
   Expected<std::string> getText(const toml::node &node);
+  Expected<std::string> getFacts(const toml::table &table);
   bool isAbout(StringRef pattern);
   std::string resolve(StringRef option, StringRef value);
   void add(StringRef option, std::optional<std::string> value,
@@ -101,6 +102,7 @@ static StringRef getNamedOption(StringRef key) {
       .Case("dims", "dim")
       .Case("input-shapes", "input-shape")
       .Case("thresholds", "set")
+      .Case("ops", "op")
       .Default("");
 }
 
@@ -126,6 +128,27 @@ Expected<std::string> Reader::getText(const toml::node &node) {
     return text;
   }
   return fail(node, "is neither a string nor a number");
+}
+
+/// `KEY=VALUE;KEY=VALUE`, the items of a list with commas between them.
+Expected<std::string> Reader::getFacts(const toml::table &table) {
+  std::string facts;
+  for (const auto &[key, item] : table) {
+    facts += (facts.empty() ? "" : ";") + std::string(key.str()) + "=";
+    llvm::SmallVector<const toml::node *> values = {&item};
+    if (const toml::array *list = item.as_array()) {
+      values.clear();
+      for (const toml::node &value : *list)
+        values.push_back(&value);
+    }
+    for (const toml::node *value : values) {
+      Expected<std::string> text = getText(*value);
+      if (!text)
+        return text.takeError();
+      facts += (value == values.front() ? "" : ",") + *text;
+    }
+  }
+  return facts;
 }
 
 /// A list stands for an option that is given several times.
@@ -169,7 +192,8 @@ Error Reader::readNamed(StringRef option, const toml::node &node) {
     else
       values.push_back(&item);
     for (const toml::node *value : values) {
-      Expected<std::string> text = getText(*value);
+      const toml::table *facts = option == "op" ? value->as_table() : nullptr;
+      Expected<std::string> text = facts ? getFacts(*facts) : getText(*value);
       if (!text)
         return text.takeError();
       std::string word(key.str());

@@ -8,6 +8,7 @@
 
 #include "mpopt/Propagate/InnerSums.h"
 
+#include "mpopt/Dialect/Ops/CustomOps.h"
 #include "mpopt/Dialect/Ops/LossOps.h"
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
@@ -47,12 +48,23 @@ static bool isKernelNarrow(Operation *op, const TargetProfile &target) {
   });
 }
 
+/// The sums of an op of which a project states the accumulator.
+static std::optional<AddedTerms> getStatedTerms(Operation *op) {
+  auto custom = dyn_cast<mp::CustomOp>(op);
+  const FloatFormat *format =
+      custom ? getFloatFormat(custom.getAccumulator()) : nullptr;
+  return format ? std::optional(AddedTerms{custom.countTerms(), format})
+                : std::nullopt;
+}
+
 /// Terms that are added in a narrow format; nothing for other ops.
 static std::optional<AddedTerms> getNarrowTerms(Operation *op,
                                                 const TargetProfile &target) {
-  if (!op || op->getNumOperands() == 0 || !isKernelNarrow(op, target))
+  std::optional<AddedTerms> terms = getStatedTerms(op);
+  if (!terms && (op->getNumOperands() == 0 || !isKernelNarrow(op, target)))
     return std::nullopt;
-  std::optional<AddedTerms> terms = getInnerTerms(op, target);
+  if (!terms)
+    terms = getInnerTerms(op, target);
   if (!terms && !hasRole(op, Role::Addition | Role::Subtraction))
     terms = getWrittenTerms(op, target);
   if (!terms || terms->count < 2 || !isNarrow(*terms->format))

@@ -10,6 +10,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/CustomOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -83,7 +84,15 @@ bool StorageErrors::fits(Value value, const FloatFormat &format) {
   return result;
 }
 
+/// True if a project states that the op is wrong in the dtype of its operands.
+static bool isWrong(Value value) {
+  auto custom = value.getDefiningOp<mp::CustomOp>();
+  return custom && custom.isWrong();
+}
+
 bool StorageErrors::rounds(Value value) {
+  if (isWrong(value))
+    return true;
   const FloatFormat *format = getFloatFormat(getElementType(value));
   if (!format || format->digits >= FloatFormat::f32().digits)
     return false;
@@ -309,6 +318,10 @@ std::optional<AbstractValue> StorageErrors::errorOf(Value value, double lost,
           std::max(context.elementsPerGroup(value, exact.groups()), 1.0);
       error.square = std::max(error.square, most * most / count);
     }
+    // A wrong result has nothing in common with the right one: the difference
+    // of two independent numbers of one distribution has twice its variance.
+    if (isWrong(value))
+      error.square += 2 * x.variance;
     if (lost > 0) {
       StorageError gone;
       gone.mean = -x.mean;

@@ -39,3 +39,12 @@ func.func @trained(%x: tensor<2x3x4xf32> {mp.name = "x"}) -> (tensor<2x3x4xf32> 
   %0 = mp.batch_norm %x scale %s bias %b {training = true} : (tensor<2x3x4xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x4xf32>
   return %0 : tensor<2x3x4xf32>
 }
+
+// Of what a project states of an op, the backward op has all.
+// CHECK-LABEL: func.func @custom
+// CHECK: mp.custom_grad %arg1, %{{.*}} {accumulator = f32, deviation = 1.000000e+00 : f64, dtypes = [f32], hi = 1.000000e+00 : f64, like = 0 : i64, lo = 0.000000e+00 : f64, mean = 0.000000e+00 : f64, name = "a::b", slopes = array<f64: 2.000000e+00>, wanted = array<i64: 1>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+func.func @custom(%x: tensor<2xf32> {mp.name = "x"}) -> (tensor<2xf32> {mp.name = "y"}) {
+  %w = mp.constant dense<0.5> : tensor<2xf32> loc(fused<#mp.origin<"w", "w", "", ["w"]>>["m":1:1])
+  %0 = mp.custom %w {name = "a::b", like = 0 : i64, lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.0 : f64, deviation = 1.0 : f64, slopes = array<f64: 2.0>, dtypes = [f32], accumulator = f32} : (tensor<2xf32>) -> tensor<2xf32> loc(fused<#mp.origin<"c", "Foo", "", ["y"]>>["m":2:1])
+  return %0 : tensor<2xf32>
+}

@@ -21,3 +21,19 @@ func.func @round_mode(%x: tensor<2xf32>) {
   %0 = mp.cast %x {round_mode = "sideways"} : (tensor<2xf32>) -> tensor<2xf8E8M0FNU>
   return
 }
+
+// -----
+
+func.func @custom_like(%x: tensor<2xf32>) {
+  // expected-error @below {{has no operand 1}}
+  %0 = mp.custom %x {name = "a::b", like = 1 : i64, lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.0 : f64, deviation = 1.0 : f64, slopes = array<f64: 1.0>, dtypes = [f32], accumulator = f32} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @custom_slopes(%x: tensor<2xf32>) {
+  // expected-error @below {{has 2 slopes and 1 operands}}
+  %0 = mp.custom %x {name = "a::b", like = 0 : i64, lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.0 : f64, deviation = 1.0 : f64, slopes = array<f64: 1.0, 2.0>, dtypes = [f32], accumulator = f32} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}

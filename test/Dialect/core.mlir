@@ -24,3 +24,13 @@ func.func @opaque(%x: tensor<4xf32>) -> tensor<*x!mp.unknown> {
   %0 = mp.opaque "com.acme::Foo"(%x) attributes {alpha = 1.0 : f32} : (tensor<4xf32>) -> tensor<*x!mp.unknown>
   return %0 : tensor<*x!mp.unknown>
 }
+
+// As the operand `like`, but for what is stated.
+// CHECK-LABEL: @custom
+func.func @custom(%x: tensor<4x8xf16>, %n: tensor<4xi64>) -> (tensor<*x!mp.unknown>, tensor<*x!mp.unknown>) {
+  // CHECK: -> tensor<4x8xf16>
+  %0 = mp.custom %x, %n {name = "a::b", like = 0 : i64, lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.0 : f64, deviation = 1.0 : f64, slopes = array<f64: 1.0, 0.0>, dtypes = [f32, f16], accumulator = f32} : (tensor<4x8xf16>, tensor<4xi64>) -> tensor<*x!mp.unknown>
+  // CHECK: -> tensor<4x?xf32>
+  %1 = mp.custom %x, %n {name = "a::b", like = 0 : i64, sizes = array<i64: 4, -1>, dtype = f32, lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.0 : f64, deviation = 1.0 : f64, slopes = array<f64: 1.0>, dtypes = [], accumulator = f16, terms = 64 : i64} : (tensor<4x8xf16>, tensor<4xi64>) -> tensor<*x!mp.unknown>
+  return %0, %1 : tensor<*x!mp.unknown>, tensor<*x!mp.unknown>
+}

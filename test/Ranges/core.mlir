@@ -62,3 +62,15 @@ func.func @indices(%table: tensor<7x2xf32>, %ids: tensor<?xi64>, %pixels: tensor
   %0 = mp.gather %table, %ids : (tensor<7x2xf32>, tensor<?xi64>) -> tensor<?x2xf32>
   return %0 : tensor<?x2xf32>
 }
+
+// -----
+
+// What a project states of its own op holds for finite operands. Inf may come through; that of FP16 is the op's
+// own.
+func.func @custom(%x: tensor<4x64xf32> {mp.assume = {lo = -3.0 : f64, hi = 3.0 : f64}}, %inf: tensor<4x64xf16> {mp.assume = {lo = -7.0e4 : f64, hi = 3.0 : f64}}) -> tensor<4x64xf16> {
+  // expected-remark @below {{[-8, 8] likely (declared)}}
+  %0 = mp.custom %x {name = "com.acme::Foo", like = 0 : i64, lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, deviation = 1.0 : f64, slopes = array<f64: 1.5>, dtypes = [f32], accumulator = f32} : (tensor<4x64xf32>) -> tensor<4x64xf32>
+  // expected-remark @below {{[-70000, 8] nan +inf -inf likely (declared)}}
+  %1 = mp.custom %inf {name = "com.acme::Foo", like = 0 : i64, lo = -7.0e4 : f64, hi = 8.0 : f64, mean = 0.0 : f64, deviation = 1.0 : f64, slopes = array<f64: 1.5>, dtypes = [f16], accumulator = f32} : (tensor<4x64xf16>) -> tensor<4x64xf16>
+  return %1 : tensor<4x64xf16>
+}

@@ -177,6 +177,9 @@ Error Validator::checkInputs() {
   for (StringRef input : texts(OPT_input))
     if (Error error = parseInput(input, options.inputs))
       return error;
+  for (StringRef op : texts(OPT_op))
+    if (Error error = parseStatedOp(op, options.ops))
+      return error;
   for (StringRef dim : texts(OPT_dim))
     if (Error error = parseDim(dim, options.import.dims))
       return error;

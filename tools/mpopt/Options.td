@@ -148,6 +148,10 @@ defm input : Valued<"input">, Group<assumed>, InAssuming, Flags<[Repeated]>,
 defm assume : Valued<"assume">, Group<assumed>, InAssuming,
   MetaVarName<"LO:HI">,
   HelpText<"bound of the other float inputs (default -10:10)">;
+defm op : Valued<"op">, Group<assumed>, InAssuming, Flags<[Repeated]>,
+  MetaVarName<"NAME=KEY=VALUE;...">,
+  HelpText<"what an op that is not modelled does: range, slope, dtypes, "
+           "accumulator (docs/custom-ops.md)">;
 defm dim : Valued<"dim">, Group<assumed>, InImporting, Flags<[Repeated]>,
   MetaVarName<"NAME=N">,
   HelpText<"size of a symbolic dimension">;

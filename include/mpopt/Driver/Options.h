@@ -7,6 +7,7 @@
 #include "mpopt/Driver/Convert.h"
 #include "mpopt/Driver/Npz.h"
 #include "mpopt/Driver/Output.h"
+#include "mpopt/Driver/StatedOps.h"
 
 #include "mpopt/Import/Import.h"
 #include "mpopt/Instrument/Onnx.h"
@@ -77,6 +78,7 @@ struct Options {
   bool highEffort = false;
   std::map<std::string, InputRange> inputs;
   std::optional<Interval> assumed; ///< `--assume`.
+  StatedOps ops;
   ImportOptions import;
 
   // Fixing.

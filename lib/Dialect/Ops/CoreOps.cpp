@@ -5,6 +5,7 @@
 
 #include "mpopt/Dialect/CheckedDim.h"
 #include "mpopt/Dialect/ElementSupport.h"
+#include "mpopt/Dialect/Ops/CustomOps.h"
 
 #include "mlir/IR/DialectImplementation.h"
 
@@ -19,6 +20,10 @@ void MPDialect::registerCoreOps() {
   addOperations<
 #define GET_OP_LIST
 #include "mpopt/Dialect/Ops/CoreOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "mpopt/Dialect/Ops/CustomOps.cpp.inc"
       >();
 }
 

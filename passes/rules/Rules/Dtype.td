@@ -305,4 +305,40 @@ def LowPrecisionStatistics : DtypeRule<"MP109", "low-precision-statistics"> {
   }];
 }
 
+def WrongCustomOp : DtypeRule<"MP110", "wrong-custom-op"> {
+  let byList = 0;
+  let ownSeverity = 1;
+  let severity = "error";
+  let since = "0.3";
+  let dtypes = ["f32", "f16", "bf16"];
+  let summary = "an op of the project computes in a dtype that its entry leaves out";
+  let what = [{
+    An op that mpopt does not know computes in a dtype that its entry in
+    `mpopt.toml` (`[ops."com.acme::FlashThing"]`, or `--op`) does not list: the
+    project states that the op is right in others, or in none. Its results are
+    taken to have nothing in common with the right ones, forward and backward.
+  }];
+  let why = [{
+    Kernels of one's own are often written and tested for one dtype: sums in
+    FP16 that overflow, a reinterpreted pointer, constants that FP16 flushes to
+    zero, or an FP32 path that nobody calls. Autocast and converters do not know
+    it, and hand the op whatever its neighbour computes.
+  }];
+  let example = [{
+    ```toml
+    [ops."com.acme::FlashThing"]   # and the model in FP16
+    range = "-8:8"
+    slope = 1.1
+    dtypes = ["f32"]
+    ```
+  }];
+  let instead = [{
+    Compute the op in a dtype in which it is right, with casts in front of it
+    and behind it: in FP32, list it under the converter's block list
+    (`--keep-fp32 FILE` writes it), or register an FP32 autocast kernel
+    (`torch.library.register_autocast`). `mpopt.try_op(fn, samples)` runs an op
+    in each dtype and prints the entry.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_DTYPE_TD

@@ -24,6 +24,7 @@
 #include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Ops/CustomOps.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -129,7 +130,8 @@ void Autocast::rewriteOperands(Operation *op) {
   // Bodies' ends and what bodies get are the rewriter's to reconcile; a cast
   // converts whatever it gets; an unknown op is left as it is.
   if (!isa<PrecisionOpInterface>(op) || op->getNumRegions() ||
-      op->hasTrait<OpTrait::IsTerminator>() || isa<CastOp, OpaqueOp>(op))
+      op->hasTrait<OpTrait::IsTerminator>() ||
+      isa<CastOp, OpaqueOp, CustomOp>(op))
     return;
   // A region of the model's own (`mp.autocast`: its dtype, or `false` where it
   // is switched off) says more than what is asked for the rest.

@@ -132,6 +132,7 @@ TEST_F(OpKindTest, OnlyTheseOpsAreOpaque) {
                                           "cosine_similarity",
                                           "cross_entropy",
                                           "cum_prod",
+                                          "custom",
                                           "det",
                                           "dft",
                                           "dist",

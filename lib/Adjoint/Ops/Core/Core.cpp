@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/Adjoint/Ops/Families.h"
+#include "lib/Adjoint/Ops/GradientOp.h"
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/CustomOps.h"
 #include "mpopt/Dialect/StopGradient.h"
 
 using namespace mlir;
@@ -31,5 +33,6 @@ static void buildIdentity(mp::IdentityOp op, GradientContext &ctx) {
 void mpopt::attachCoreGradients(MLIRContext *context) {
   attachGradient<buildCast, mp::CastOp>(context);
   attachGradient<buildIdentity, mp::IdentityOp>(context);
+  attachGradientOp<mp::CustomOp, mp::CustomGradOp>(context);
   attachNoGradient<mp::ConstantOp>(context);
 }

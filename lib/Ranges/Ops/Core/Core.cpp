@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Constants are summarised by the driver. `mp.opaque` has no function: its
-// results are unknown, and it is counted.
+// results are unknown, and it is counted. Of `mp.custom` a project states the
+// bound, which is taken as those of inputs are.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/CustomOps.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Weights/ScaledWeights.h"
 
@@ -117,7 +119,63 @@ static void transferCast(mp::CastOp op, TransferContext &ctx) {
   ctx.result(0, AbstractValue::sameAs(input));
 }
 
+/// A cell of that bound and those moments, with the extremes that one expects
+/// of so many normal draws.
+static Cell cellOf(Interval bound, double mean, double deviation,
+                   double draws) {
+  double reach = deviation * std::sqrt(2 * std::log(std::max(draws, 2.0)));
+  return {bound.lo,
+          bound.hi,
+          mean,
+          deviation * deviation,
+          std::max(bound.lo, mean - reach),
+          std::min(bound.hi, mean + reach)};
+}
+
+/// An op that is given Inf or NaN may give them back.
+static void transferCustom(mp::CustomOp op, TransferContext &ctx) {
+  Value result = op.getResult();
+  AbstractValue value(
+      AbstractValue::Dims(TransferContext::rankOf(result), 1),
+      cellOf({op.getLo().convertToDouble(), op.getHi().convertToDouble()},
+             op.getMean().convertToDouble(),
+             op.getDeviation().convertToDouble(),
+             ctx.elementsPerGroup(result, 1)));
+  bool isFinite = llvm::all_of(op.getInputs(), [&](Value input) {
+    return !isa<FloatType>(getElementType(input)) ||
+           !ctx.of(input).mayBeNonFinite();
+  });
+  value.setNonFinite(!isFinite, !isFinite, !isFinite);
+  value.source = LikelySource::Declared;
+  ctx.result(0, std::move(value));
+}
+
+/// The mean square of the slope s over the result's n elements is that of the
+/// gradient over the operand's: sum J^2 = n s^2 either way. No bound follows.
+static void transferCustomGrad(mp::CustomGradOp op, TransferContext &ctx) {
+  const AbstractValue &grad = ctx.of(op.getGrad());
+  ArrayRef<double> slopes = op.getSlopes();
+  for (auto [index, number] : llvm::enumerate(op.getWanted())) {
+    Value result = op->getResult(unsigned(index));
+    AbstractValue value = TransferContext::anything(result);
+    if (grad.hasLikely()) {
+      Cell hull = grad.hull();
+      double slope = slopes[slopes.size() == 1 ? 0 : size_t(number - 1)];
+      double draws = ctx.elementsPerGroup(result, 1);
+      double part = ctx.elementsPerGroup(op.getGrad(), 1) / draws;
+      double square = hull.mean * hull.mean + hull.variance;
+      for (CellRef cell : value.mutableCells())
+        cell = cellOf({cell.lo, cell.hi}, 0, slope * std::sqrt(part * square),
+                      draws);
+      value.source = LikelySource::Propagated;
+    }
+    ctx.result(unsigned(index), std::move(value));
+  }
+}
+
 void mpopt::attachCoreTransfers(MLIRContext *context) {
+  attachTransfer<transferCustom, mp::CustomOp>(context);
+  attachTransfer<transferCustomGrad, mp::CustomGradOp>(context);
   attachTransfer<transferIdentity, mp::IdentityOp>(context);
   attachTransfer<transferCast, mp::CastOp>(context);
 }
