@@ -41,14 +41,15 @@ from mpopt.report import (
 from mpopt.sessions import op_library, probe_session
 from mpopt.summaries import Summary, summary
 from mpopt.training import check_training
+from mpopt.trying import TriedOp, try_op
 
 __all__ = [
     "Advice", "Assumption", "Batch", "Cause", "Confirmation", "Converted", "DataEntry", "DataFinding", "DataReport", "Diff", "Error",
     "ExpectedGradient", "Finding", "Findings", "FindingsError", "Fix", "Gradient", "Gradients",
     "Instrumented", "Interval", "Location", "LossScale", "Normal", "Observed", "Op", "Output",
-    "Probe", "Report", "Summary", "TrainingReport", "__version__", "advise", "check", "check_data", "check_training", "confirm", "convert", "diff", "explain",
+    "Probe", "Report", "Summary", "TrainingReport", "TriedOp", "__version__", "advise", "check", "check_data", "check_training", "confirm", "convert", "diff", "explain",
     "instrument", "list_rules", "op_library", "probe_session", "strip", "summary", "to_bfloat16",
-    "to_float16",
+    "to_float16", "try_op",
 ]
 
 import pathlib as _pathlib
