@@ -277,4 +277,47 @@ def CoarseSampling : PrecisionRule<"MP308", "coarse-sampling"> {
   }];
 }
 
+def PolicyRatio : PrecisionRule<"MP310", "policy-ratio"> {
+  let ownSeverity = 1;
+  let severity = "error";
+  let since = "0.3";
+  let thresholds = [
+    Threshold<"ratio-clip", "0.2",
+      "ratios of policies are clipped to 1 plus and minus this">,
+    Threshold<"ratio-clipped-share", "0.001",
+      "share of the ratios that rounding alone clips, from which it is an error">,
+    Threshold<"ratio-off", "0.01", "distance of a ratio from 1 that counts">,
+    Threshold<"ratio-off-share", "0.01",
+      "share of the ratios that are so far off, from which it is a warning">];
+  let fix = "none";
+  let summary = "rounding moves the ratios of a policy";
+  let what = [{
+    The model computes exp(new - old) of log-probabilities, one of which it makes
+    itself by a log-softmax (or a cross-entropy) in or behind 16 bits. The
+    message has the difference to FP32 a token and over the length, in FP16 as
+    well, and the shares of ratios that are off by over 0.01 and outside of the
+    clip range. An error where more than 0.1 % are clipped, a warning where more
+    than 1 % are off.
+  }];
+  let why = [{
+    Before any update the ratio of two engines should be 1. In BF16
+    log-probabilities are off by about 0.01 a token, in FP16 by an eighth of
+    that (its roundings are 8 times finer), and sums over a sequence grow with
+    the root of its length. Gradients then weigh tokens by rounding, and clipped
+    ones teach nothing (Qi et al., Defeating the training-inference mismatch via
+    FP16, 2025). `mpopt.monitor.compare_log_probabilities` measures the same on
+    two engines.
+  }];
+  let example = [{
+    ```python
+    new = policy(tokens).log_softmax(-1).gather(-1, chosen)   # in BF16
+    ratio = (new - old).exp()
+    ```
+  }];
+  let instead = [{
+    Train and sample in FP16 with a loss scale, or compute the last product and
+    the log-softmax in FP32 in both engines, and all else in the same kernels.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_PRECISION_TD
