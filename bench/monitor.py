@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a monitor costs a training step, on the CPU.
+"""The cost of a monitor in a training step, on the CPU.
 
     bench/monitor.py [--steps N] [--network gpt|resnet] [--clock wall|processor] [--threads N]
 
@@ -110,7 +110,7 @@ def gpt_loss(output, target):
 NETWORKS = {"gpt": (Gpt, gpt_batch, gpt_loss),
             "resnet": (resnet18, lambda: (torch.randn(8, 3, 32, 32), torch.randint(0, 10, (8,))),
                        functional.cross_entropy)}
-#: Of rows in docs/measured.json, whose table is that of the first network.
+#: Prefixes of rows in docs/measured.json, whose table is that of the first network.
 PREFIXES = {"gpt": "", "resnet": "ResNet-18, 8 images of 32 x 32: "}
 
 

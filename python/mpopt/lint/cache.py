@@ -31,7 +31,7 @@ def digest(*parts: object) -> str:
 
 @functools.lru_cache(maxsize=1 << 16)
 def digest_file(path: str) -> str:
-    """Of its bytes; empty if it cannot be read. A run reads each file once."""
+    """The hash of its bytes; empty if it cannot be read. A run reads each file once."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError:
@@ -94,7 +94,7 @@ class Cache:
             self.kept[path] = {"read": digests, "findings": rows, "error": error}
 
     def write(self) -> None:
-        """What cannot be written is judged anew the next time."""
+        """A result that cannot be written is computed anew the next time."""
         if self.kept == self.known:
             return
         text = json.dumps({"key": self.key, "files": self.kept}, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""What calls do: of functions of the file, of libraries, and of methods."""
+"""Effects of calls: of functions of the file, of libraries, and of methods."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Calls:
         return self.call(node, callee, arguments[:values.MOST_PARTS], keywords)
 
     def evaluate_callee(self, node: ast.expr) -> Value:
-        """What is called; a method of anything that is not known to have it is a METHOD."""
+        """The callee; a method of anything that is not known to have it is a METHOD."""
         if not isinstance(node, ast.Attribute):
             return self.evaluate(node)
         path = names.dotted(node)
@@ -152,7 +152,7 @@ class Calls:
         return "" if self.in_autocast() or not arguments else arguments[0].dtype
 
     def call_unknown(self, node, callee: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
-        """What is called is a variable of which only the name is known, or a built-in."""
+        """True if the callee is a variable of which only the name is known, or a built-in."""
         path = callee.path
         if path in HANDING_ON and arguments:
             return arguments[0]
@@ -297,7 +297,7 @@ class Calls:
 
     @staticmethod
     def make_engine(node, arguments: list[Value], keywords: dict[str, Value]) -> Value:
-        """What DeepSpeed makes of a model: an engine that is called as the model is, and its optimizer."""
+        """The result of DeepSpeed for a model: an engine that is called as the model is, and its optimizer."""
         model = keywords.get("model", arguments[1] if len(arguments) > 1 else NOTHING)
         engine = model if model.kind == values.MODULE else Value(values.MODULE, path=model.path, origin=model.origin)
         optimizer = keywords.get("optimizer", arguments[2] if len(arguments) > 2 else NOTHING)
@@ -319,7 +319,7 @@ class Calls:
             if reduction.constant == "none" and name.rpartition(".")[2] in library.TOKEN_LOSSES:
                 facts.add("unreduced")
         dtype = library.dtype_keyword(keywords).dtype
-        # What a Sequential ends with is what it gives.
+        # The result of a Sequential is that of its last module.
         if name == "torch.nn.Sequential" and arguments and arguments[-1].kind == values.MODULE:
             last = arguments[-1]
             if last.name in ("torch.nn.Sigmoid", "torch.nn.Softmax"):

@@ -85,7 +85,7 @@ def list_files(paths: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def is_about_training(path: str) -> bool:
-    """Whether a file names a library that trains. One that cannot be read is not passed
+    """True if a file names a library that trains. One that cannot be read is not passed
     over in silence."""
     if not os.path.isfile(path):
         return False
@@ -97,7 +97,7 @@ def is_about_training(path: str) -> bool:
 
 
 def is_configuration(path: str) -> bool:
-    """Whether a file of a folder may be a configuration of a training that is known. Others are passed over."""
+    """True if a file of a folder may be a configuration of a training that is known. Others are passed over."""
     if not configuration.is_one(path) or not os.path.isfile(path) or os.path.getsize(path) > configuration.LARGEST:
         return False
     try:
@@ -117,7 +117,7 @@ class Linted:
     text: str = ""
     fixed: str = ""
     error: str = ""
-    # Whether the error is that of a configuration. Those of a folder need not be ones of a training.
+    # True if the error is that of a configuration. Those of a folder need not be ones of a training.
     is_refused: bool = False
     # The other files that were read for it.
     read: tuple[str, ...] = ()

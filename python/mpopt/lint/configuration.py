@@ -16,7 +16,7 @@ SUFFIXES = (".json", ".toml", ".yaml", ".yml")
 # Longer ones are data.
 LARGEST = 1 << 18
 DEEPEST = 64
-# What a configuration of a training that rules know has in its text.
+# Words in the text of a configuration of a training that rules know.
 KNOWN = re.compile(
     r"zero_optimization|train_micro_batch_size_per_gpu|train_batch_size|mixed_precision_(param|reduce)|torchtune\."
     r"|(^|[{,])[ \t-]*[\"']?(precision|dtype|torch_dtype|weight_dtype|param_dtype|mixed_precision|pure_bf16|bf16|fp16)[\"']?\s*[:=]", re.M)
@@ -37,7 +37,7 @@ def is_one(path: str) -> bool:
 
 
 def is_known(text: str) -> bool:
-    """Whether a text may be the configuration of a training that rules know."""
+    """True if a text may be the configuration of a training that rules know."""
     return len(text) <= LARGEST and KNOWN.search(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a training step does, in order: a tree of events, and the paths through it.
+"""The events of a training step, in order: a tree of events, and the paths through it.
 
 The interpreter writes events into blocks. A rule that asks for an order ("clipped before
 it is unscaled") walks the paths through a block. Conditions with the same text are
@@ -51,17 +51,17 @@ class Event:
     loops: tuple[ast.AST, ...] = ()
     function: ast.AST | None = None
     dtype: str = ""
-    # Of casts: the condition that chooses the dtype, in words.
+    # The condition that chooses the dtype of a cast, in words.
     when: str = ""
     # The branches around it: their tests and outcomes.
     tests: tuple[tuple[ast.AST, bool], ...] = ()
     # The number of the entry (`Program.entries`) in which it happens.
     entry: int = 0
-    # Whether a context or decorator around it switches gradients off.
+    # True if a context or decorator around it switches gradients off.
     no_grad: bool = False
     # Grows from one to the next.
     order: int = 0
-    # Of calls: the value that they give.
+    # The value that a call gives.
     result: Value = NOTHING
     # Facts that rules/scaler.py finds.
     takes_scaler: bool | None = None
@@ -74,7 +74,7 @@ class Event:
 
     @property
     def in_unknown_context(self) -> bool:
-        """Whether a context that is not known surrounds it, which may be autocast."""
+        """True if a context that is not known surrounds it, which may be autocast."""
         return is_in_unknown_context(self.regions)
 
     @property
@@ -112,7 +112,7 @@ def is_in_unknown_context(regions: tuple[Region, ...]) -> bool:
 
 
 def may_autocast(regions: tuple[Region, ...]) -> bool:
-    """Whether autocast, or a context that may be it, chooses the types of ops."""
+    """True if autocast, or a context that may be it, chooses the types of ops."""
     region = innermost(regions)
     return is_in_unknown_context(regions) or region is not None and region.enabled is not False
 
@@ -120,7 +120,7 @@ def may_autocast(regions: tuple[Region, ...]) -> bool:
 @dataclasses.dataclass(eq=False)
 class Block:
     items: list = dataclasses.field(default_factory=list)
-    # Of a function that was called: a return ends this block alone.
+    # The block of a function that was called: a return ends this block alone.
     is_call: bool = False
 
 
@@ -199,7 +199,7 @@ class _Paths:
         self.questions: dict[tuple[int, bool], tuple[str, bool] | None] = {}
 
     def matters(self, block: Block) -> bool:
-        """Whether a block holds wanted events, or an exit."""
+        """True if a block holds wanted events, or an exit."""
         key = id(block)
         if key not in self.counts:
             self.counts[key] = any(

@@ -209,7 +209,7 @@ class Expressions(Calls):
         return Value(values.TENSOR, dtype=dtype, facts=frozenset(facts), parts=region, origin=node)
 
     def is_mask(self, node: ast.BinOp | ast.AugAssign) -> bool:
-        """Whether a factor is a mask by its name."""
+        """True if a factor is a mask by its name."""
         factors = [node.value] if isinstance(node, ast.AugAssign) else [node.left, node.right]
         return any("mask" in self.code(factor).lower() for factor in factors)
 

@@ -26,7 +26,7 @@ class Finding:
     fix: str | None = None
     end_line: int = 0
     change: Any = dataclasses.field(default=None, compare=False, repr=False)
-    # Of a notebook: the cell that has the line, from 1.
+    # The cell of a notebook that has the line, from 1.
     cell: int | None = None
 
     def as_json(self) -> dict:
@@ -35,7 +35,7 @@ class Finding:
 
 
 def is_silenced(finding: Finding, lines: list[str]) -> bool:
-    """Whether a comment on its line, or on the last one of its statement, says so."""
+    """True if a comment on its line, or on the last one of its statement, says so."""
     for number in {finding.line, finding.end_line or finding.line}:
         text = lines[number - 1] if 0 < number <= len(lines) else ""
         if "noqa" not in text.lower():

@@ -240,7 +240,7 @@ def _last_name(node: ast.AST) -> str:
 
 
 def _can_take_device(call: ast.AST, short: str) -> bool:
-    """Whether arguments say the same behind a device: at most one is not named."""
+    """True if arguments say the same behind a device: at most one is not named."""
     if short not in ("autocast", "GradScaler") or not isinstance(call, ast.Call):
         return False
     unnamed = len(call.args) + sum(keyword.arg is None for keyword in call.keywords)

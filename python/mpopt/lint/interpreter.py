@@ -71,7 +71,7 @@ class Sum:
 
 @dataclasses.dataclass(eq=False)
 class Program:
-    """What the rules judge."""
+    """The program that the rules judge."""
 
     script: Script
     calls: list[Event] = dataclasses.field(default_factory=list)
@@ -112,7 +112,7 @@ class Program:
         return [self.script, *self.others]
 
     def mentions(self, pattern: re.Pattern) -> bool:
-        """Whether a file of the program has a match: what the others mention, the program does."""
+        """True if a file of the program has a match: what the others mention, the program does."""
         return any(script.mentions(pattern) for script in self.scripts)
 
     @functools.cached_property
@@ -201,7 +201,7 @@ SETTINGS = {values.UNKNOWN, values.CONSTANT, values.DTYPE, values.NAME, values.F
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Recalled:
-    """What a call gave at a depth of calls, and the blocks of its events. `given`: its arguments, whose identities
+    """The result of a call at a depth of calls, and the blocks of its events. `given`: its arguments, whose identities
     stay theirs as long as they are kept."""
 
     result: Value
@@ -211,7 +211,7 @@ class Recalled:
 
 
 def is_of_main(statement: ast.stmt) -> bool:
-    """Whether a statement runs only where its file is the one that is started: `if __name__ == "__main__"`."""
+    """True if a statement runs only where its file is the one that is started: `if __name__ == "__main__"`."""
     return isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.test, ast.Compare) \
         and isinstance(statement.test.ops[0], ast.Eq) and getattr(statement.test.left, "id", "") == "__name__"
 
@@ -255,7 +255,7 @@ class Interpreter(Expressions, Methods, Options, Statements):
         self.runners = self.list_handlers("run_")
         # The branches in which a mapping was made, by its parts, which are kept along.
         self.made_under: dict[int, tuple[dict, tuple]] = {}
-        # What an element of a sequence is, by the sequence's parts, which are kept along.
+        # The value of a sequence's element, by the sequence's parts, which are kept along.
         self.elements: dict[int, tuple[tuple, Value]] = {}
 
     def list_handlers(self, prefix: str) -> dict[type, object]:
@@ -293,7 +293,7 @@ class Interpreter(Expressions, Methods, Options, Statements):
     # --- Other files of the project ---
 
     def resolve(self, value: Value) -> Value:
-        """What an imported name is, where the project has its file; else the name."""
+        """The value of an imported name, where the project has its file; else the name."""
         met = set()
         while value.kind == values.NAME and isinstance(value.parts, Reference) and value.parts.name:
             if value.parts in met:
@@ -351,7 +351,7 @@ class Interpreter(Expressions, Methods, Options, Statements):
             self.sums[id(node)] = Sum(node, tensor.dtype or region.dtype, tensor.dtype in values.LOW)
 
     def in_autocast(self) -> bool:
-        """Whether autocast, or a context that may be it, chooses the types of ops."""
+        """True if autocast, or a context that may be it, chooses the types of ops."""
         return events.may_autocast(self.regions)
 
     # --- Functions ---
@@ -378,7 +378,7 @@ class Interpreter(Expressions, Methods, Options, Statements):
         return found.result
 
     def describe_call(self, function: Function, arguments: list[Value], keywords: dict[str, Value]) -> tuple | None:
-        """What the result of a call of a function of another file depends on; None where an argument may be a part of
+        """The dependences of the result of a function of another file; None where an argument may be a part of
         the training. Such a call is followed once, if it does nothing that a step consists of: a library asks for its
         settings some hundred times. A function of the script itself may read what the script has changed."""
         if function.script is self.program.script:
@@ -478,7 +478,7 @@ class Interpreter(Expressions, Methods, Options, Statements):
         bases = made.library_bases
         kind = values.MODULE if any(library.is_module_base(base) for base in bases) else values.INSTANCE
         instance = Value(kind, name=made.node.name, parts=made, origin=made.node, path="self")
-        # What the constructor and other methods store is known to all methods.
+        # Values that the constructor and other methods store are known to all methods.
         order = sorted(made.methods.values(), key=lambda method: method.name not in ("__init__", "setup"))
         for method in order:
             if not method.called or method.name == "__init__" and not made.attributes:

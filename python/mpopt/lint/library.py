@@ -1,4 +1,4 @@
-"""What calls into libraries give: tables of names, and the values that the calls make.
+"""Results of calls into libraries: tables of names, and the values that the calls make.
 
 A call of which nothing is known gives an unknown value that carries the full name of
 what was called, where a library brings it."""
@@ -80,7 +80,7 @@ KEEPING = set("""abs add add_ mul mul_ sub sub_ div div_ neg sqrt rsqrt exp expm
     index_select gather normalize dropout layer_norm cosine_similarity requires_grad_ requires_grad cuda cpu pin_memory
     expand_as view_as unflatten roll flip tril triu mT movedim swapaxes reciprocal cosh sinh softplus
     nan_to_num nan_to_num_ clip unbind""".split())
-# What autocast computes in FP32, and in 16 bits (PyTorch's lists for CUDA).
+# Ops that autocast computes in FP32, and in 16 bits (PyTorch's lists for CUDA).
 AUTOCAST_FP32 = set("""exp expm1 log log10 log2 log1p pow rsqrt reciprocal acos asin cosh sinh tan erfinv cumprod
     cumsum dist norm prod renorm sum softmax log_softmax softmin softplus layer_norm group_norm cosine_similarity
     cross_entropy nll_loss mse_loss l1_loss kl_div smooth_l1_loss binary_cross_entropy_with_logits
@@ -188,12 +188,12 @@ def dtype_of_name(name: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 12)
 def is_class(name: str) -> bool:
-    """Whether what a call calls is a class by its name, or makes an object of one."""
+    """True if what a call calls is a class by its name, or makes an object of one."""
     return bool(CLASS_NAME.search(name)) and not name.startswith("torch.") and not is_foreign(name)
 
 
 def holds_modules(name: str) -> bool:
-    """Whether objects of a class that is not shown are taken to hold the modules that they get."""
+    """True if objects of a class that is not shown are taken to hold the modules that they get."""
     return is_class(name) and not KEEPS_COPIES.search(name) and not OPTIMIZERS.match(name)
 
 

@@ -1,4 +1,4 @@
-"""What calls of methods do: of tensors, modules, optimizers, scalers, and of objects
+"""Effects of calls of methods: of tensors, modules, optimizers, scalers, and of objects
 that only their name or their use tells."""
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class Methods:
         return tensor.replaced(dtype=dtype.dtype, origin=base.origin or node)
 
     def is_guessed_module(self, node, base: Value) -> bool:
-        """Whether an object is a module by its name, its use, or its class and that it has a dtype."""
+        """True if an object is a module by its name, its use, or its class and that it has a dtype."""
         if base.path:
             return self.is_module(base.path) or library.is_module_path(base.path)
         if base.kind != values.UNKNOWN or base.origin is None:
@@ -254,7 +254,7 @@ class Methods:
         return library.is_class(base.name) or self.is_module(self.find_target(node))
 
     def is_module(self, path: str) -> bool:
-        """Whether the script uses what has this path as a module."""
+        """True if the script uses what has this path as a module."""
         return path in self.script.modules
 
     def find_target(self, node) -> str:

@@ -42,7 +42,7 @@ NAMES = {
     "lightning.Fabric": "lightning.fabric.Fabric",
     "lightning.pytorch.core.lightning.LightningModule": "lightning.pytorch.LightningModule",
 }
-# What `from MODULE import *` brings that rules know.
+# Names that rules know and `from MODULE import *` brings.
 STARRED = {
     "torch": ("autocast", "GradScaler", "float16", "bfloat16", "half"),
     "torch.nn": ("Module", "BCELoss", "CrossEntropyLoss", "MSELoss"),

@@ -79,7 +79,7 @@ class Options:
         return self.configurations[path]
 
     def call_reader(self, name: str, arguments: list[Value]) -> Value | None:
-        """What a function gives that reads a configuration; None of any other function."""
+        """The result of a function that reads a configuration; None for any other function."""
         first = arguments[0] if arguments else NOTHING
         if name in HANDING_ON:
             return as_configuration(first) if first.kind == values.MAPPING else None

@@ -36,7 +36,7 @@ class Project:
         self.read = functools.lru_cache(maxsize=MOST_KEPT)(self._read)
 
     def find(self, full: str, importer: str) -> Reference | None:
-        """What a full name, which begins with dots if it is relative, means in a file."""
+        """The meaning in a file of a full name, which begins with dots if it is relative."""
         return self.find_from(full, os.path.dirname(os.path.abspath(importer)))
 
     def _find_from(self, full: str, folder: str) -> Reference | None:

@@ -56,7 +56,7 @@ class Class:
     node: ast.ClassDef
     bases: tuple[Value, ...] = ()
     methods: dict[str, Function] = dataclasses.field(default_factory=dict)
-    # What methods store under `self`, by name.
+    # Values that methods store under `self`, by name.
     attributes: dict[str, Value] = dataclasses.field(default_factory=dict)
 
     @functools.cached_property
@@ -100,7 +100,7 @@ class Class:
 
     @functools.cached_property
     def has_hidden_base(self) -> bool:
-        """Whether it derives from what the file does not show."""
+        """True if it derives from what the file does not show."""
         _, others, cut = self.lineage
         return cut or any(base.name != "object" for base in others)
 

@@ -80,7 +80,7 @@ class Script:
         return {}
 
     def mentions(self, pattern: re.Pattern) -> bool:
-        """Whether the text has a match. It is searched once, however many scripts use this one."""
+        """True if the text has a match. It is searched once, however many scripts use this one."""
         if pattern not in self._mentioned:
             self._mentioned[pattern] = pattern.search(self.text) is not None
         return self._mentioned[pattern]
@@ -110,7 +110,7 @@ class Script:
         return self.owner(node).text[start:end]
 
     def is_same(self, one: ast.AST, other: ast.AST) -> bool:
-        """Whether two nodes have the same text."""
+        """True if two nodes have the same text."""
         if one.lineno == one.end_lineno == other.lineno == other.end_lineno \
                 and one.end_col_offset - one.col_offset != other.end_col_offset - other.col_offset:
             return False

@@ -128,7 +128,7 @@ def _first_line(text: str) -> str:
 
 
 def is_too_deep(script: Script) -> bool:
-    """Whether a statement nests deeper than DEEPEST levels. Each level takes a character, so
+    """True if a statement nests deeper than DEEPEST levels. Each level takes a character, so
     that statements with fewer need no look."""
     pending: list[tuple[ast.AST, int]] = [(script.tree, 0)]
     starts, end = script.starts, len(script.text)

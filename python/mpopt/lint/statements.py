@@ -1,4 +1,4 @@
-"""What statements do: variables, and the blocks of events that branches and loops make."""
+"""The effects of statements: variables, and the blocks of events that branches and loops make."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mpopt.lint.events import Block, Branch, Exit, Loop
 from mpopt.lint.scopes import MISSING, Changes, Class, Function
 from mpopt.lint.values import NOTHING, Value
 
-# Of a variable; the paths that begin it are kept along.
+# The path of a variable; the paths that begin it are kept along.
 LONGEST_PATH = 200
 
 
@@ -113,7 +113,7 @@ class Statements:
             instance = self.scope.get(owner)
             if instance is not None and instance.kind in (values.INSTANCE, values.MODULE) and instance.parts is not None:
                 known = instance.parts.attributes.get(attribute)
-                # What a constructor says first, `None`, is no answer.
+                # The first value in a constructor, `None`, is no answer.
                 instance.parts.attributes[attribute] = value if known is None else values.join([known, value])
 
     def note_parameters(self, owner: str, attribute: str, value: Value) -> None:
@@ -265,7 +265,7 @@ class Statements:
         self.block.items.append(block)
         ends = [{}]
         for handler in node.handlers:
-            # What a handler does is no part of a step that goes well.
+            # A handler is no part of a step that goes well.
             ends.append(self.run_aside(handler.body, Block()))
         self.scope.merge(ends)
         self.run_suite(node.orelse)
@@ -340,7 +340,7 @@ class Statements:
         self.record(events.CONTEXT, node, subject=value)
 
     def may_be_autocast(self, node: ast.expr, value: Value) -> bool:
-        """Whether a context that is not known could be an autocast region."""
+        """True if a context that is not known could be an autocast region."""
         if value.kind == values.UNKNOWN and value.name:
             return not value.name.startswith(("torch.", "tqdm", "builtins", "warnings", "threading", "contextlib"))
         return not self.code(node).startswith(("open(", "torch.", "tqdm(", "suppress("))

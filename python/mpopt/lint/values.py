@@ -1,4 +1,4 @@
-"""What is known of a value while a script is read.
+"""The facts about a value while a script is read.
 
 A value is followed from where it is made through assignments, attributes, calls and
 returns. What two branches disagree on is forgotten, with one exception: where one of
@@ -115,11 +115,11 @@ class Region:
     enabled: bool | None = True
     null: bool = False
     node: Any = None
-    # Whether casts of weights are kept until the outermost region ends.
+    # True if casts of weights are kept until the outermost region ends.
     caches: bool = True
     # The types that conditions choose from, where it is not one.
     choices: tuple[Choice, ...] = ()
-    # Of a region of FP8, in which autocast does nothing: its recipe.
+    # The recipe of an FP8 region, in which autocast does nothing.
     fp8: Value | None = None
 
 
@@ -188,7 +188,7 @@ def _join_dtypes(values: list[Value]) -> Value:
 
 
 def join(values: list[Value]) -> Value:
-    """What holds of a value that is any of these."""
+    """The facts that hold for a value that is any of these."""
     if values and all(value is values[0] for value in values):
         return values[0]
     if any(value.kind == DTYPE for value in values) or len({value.constant for value in values
@@ -203,7 +203,7 @@ def join(values: list[Value]) -> Value:
         return values[0] if same else NOTHING
     # A region that may be a null context is a region.
     first = max(told, key=lambda value: value.kind == REGION and not value.parts.null)
-    # Of an object that a library makes nothing is known but that it is another one.
+    # An object that a library makes is known only to be another one.
     known = [value for value in told if value.kind != UNKNOWN or value.facts or value.dtype]
     if len(known) < len(told) and known and all(value.kind == MODULE for value in known):
         # It may be of another class.
@@ -241,7 +241,7 @@ def join(values: list[Value]) -> Value:
 
 
 def _unite(values: list[Value]) -> Value:
-    """What an optimizer may get of several lists of parameters."""
+    """The union of several lists of parameters that an optimizer may get."""
     if any(find(value, PARAMETERS) is None for value in values):
         return NOTHING
     return sequence([part for value in values for part in value.parts]).replaced(name=ANY_OF)

@@ -1,4 +1,4 @@
-"""What is assumed of a model's inputs."""
+"""Assumptions about a model's inputs."""
 
 from collections.abc import Mapping
 

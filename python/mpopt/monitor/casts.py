@@ -18,7 +18,7 @@ _EXPLICIT = frozenset(("to", "type", "type_as", "half", "bfloat16", "float", "do
 
 
 def is_cast(name: str, read: Sequence[torch.Tensor], result: torch.Tensor) -> bool:
-    """Whether an op of aten gives what it reads in another float dtype."""
+    """True if an op of aten gives what it reads in another float dtype."""
     return name in READS and bool(read) and read[0].dtype is not result.dtype and \
         read[0].is_floating_point() and result.is_floating_point()
 

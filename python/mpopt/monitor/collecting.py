@@ -1,4 +1,4 @@
-"""What a step leaves behind: numbers in a pack, distributions in the record.
+"""The traces of a step: numbers in a pack, distributions in the record.
 
 Nothing here reads what a device computed. Hooks queue work on the device's own stream, and
 keep to the periods of each kind."""
@@ -91,7 +91,7 @@ class Collector:
         self.step = self.resumed = 0
         #: Autocast's dtype in the last forward pass, None where it was off.
         self.autocast: torch.dtype | None = None
-        #: Whether parameters were projected, once a record.
+        #: True if parameters were projected, once a record.
         self._projected = False
         #: Asks for the next batch to be kept, and that batch: arguments, keywords, the step, and
         #: the state of the random generators at its beginning.
@@ -133,7 +133,7 @@ class Collector:
             self.observer.open(self.resumed)
             self._compiled_values = CompiledValueHooks(
                 self._names.modules, self.observer.value_ids, self.observer.record.hex)
-        # What is left of a step in which the watch ended belongs nowhere.
+        # The rest of a step in which the watch ended belongs nowhere.
         self._clear()
         self._see_buffers()
         self.prepare()
@@ -148,7 +148,7 @@ class Collector:
         if self._unscaling:
             self._unscaling.detach()
         if self._compiled_values:
-            # What is in a compiled graph stays there.
+            # Ops in a compiled graph stay there.
             self.observer.record.enable(False)
 
     def close(self) -> None:
@@ -353,7 +353,7 @@ class Collector:
         # PyTorch does not order numbers of 8 bits.
         if value.is_floating_point() and value.element_size() < 2:
             return
-        # Of indices the extremes tell nothing, unless something is assumed of them, or they are
+        # Extremes of indices tell nothing, unless something is assumed of them, or they are
         # labels, of which negative ones do not count.
         if not value.is_floating_point() and (value.dtype is torch.bool or
                                               name not in self._assumed and name not in LABELS):

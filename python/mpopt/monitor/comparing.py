@@ -14,7 +14,7 @@ from mpopt.monitor.alerts import Alert
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """What two runs saw of one tensor.
+    """The observations of one tensor in two runs.
 
     difference  the largest one of the differences of root mean square, of mean and of the
                 elements, in root mean square, of the root mean square of `a` (of a parameter's

@@ -62,7 +62,7 @@ def _cite(alert: dict) -> str:
 
 
 class _Signs:
-    """What a run shows, asked question by question."""
+    """The signs in a run, question by question."""
 
     def __init__(self, history: History):
         self.history = history
@@ -120,11 +120,11 @@ class _Signs:
         return Answer(question, YES, f"in {len(bad)} of {len(self.loss)} steps, first in step {bad[0]}")
 
     def bad_loss_at_end(self) -> bool:
-        """Whether the training did not recover from a loss that was not finite."""
+        """True if the training did not recover from a loss that was not finite."""
         return bool(self.loss) and not math.isfinite(self.loss[-1][1])
 
     def forward_overflow(self) -> tuple[Answer, str]:
-        """Whether a module's output left its format, and which was the first."""
+        """True if a module's output left its format, and which was the first."""
         question = "Did an output of a module leave its format?"
         any_seen = False
         for sample, seen in self.seen("value"):
@@ -143,7 +143,7 @@ class _Signs:
         return Answer(question, UNKNOWN, "no outputs of modules were recorded"), ""
 
     def overflowing_cast(self, layer: str) -> Answer:
-        """Whether a cast to the format of a module made what it gives Inf: of the module before it,
+        """True if a cast to the format of a module made what it gives Inf: of the module before it,
         or of one of its parameters."""
         question = "Did a cast make Inf of a value that was finite?"
         for sample in self.history.samples:
@@ -171,7 +171,7 @@ class _Signs:
         return Answer(question, UNKNOWN, "no batch was computed again (actions={'MP501': 'replay'})")
 
     def has_16_bits_before(self, layer: str) -> bool:
-        """Whether something on the way to a module that is not finite was in 16 bits, as far as
+        """True if something on the way to a module that is not finite was in 16 bits, as far as
         the run recorded it: the module, or one that ran before."""
         for sample in self.history.samples:
             values = [seen for seen in sample.seen if seen.kind == "value"]
@@ -273,7 +273,7 @@ def _surely(*answers: Answer) -> str:
 
 
 def _replayed_cause(asked: tuple[Answer, ...], history: History) -> Cause:
-    """What a replay found, which leaves nothing to guess."""
+    """The result of a replay, which leaves nothing to guess."""
     text, layer = asked[-1].evidence, next(
         alert["layer"] for alert in history.alerts if REPLAYED in alert["message"])
     is_cast = "cast of " in text.partition(" gives ")[0]
@@ -475,7 +475,7 @@ def diagnose(history: History) -> list[Cause]:
     if not any("MP505" in cause.rules for cause in causes):
         causes += _norms(signs)
     known = {rule for cause in causes for rule in cause.rules}
-    # What breaks a training brings about these signs, too.
+    # A fault that breaks a training brings about these signs, too.
     causes += (cause for cause in _slows(signs) if not (cause.rules and known.issuperset(cause.rules)))
     causes += _unexplained(signs, causes)
     stuck = signs.stuck()
@@ -492,7 +492,7 @@ def diagnose(history: History) -> list[Cause]:
 
 
 def healthy_answers(history: History) -> list[Answer]:
-    """What was asked of a run in which no cause was found."""
+    """The questions about a run in which no cause was found."""
     signs = _Signs(history)
     return [signs.bad_loss(), signs.collapsed_scale(), signs.falling_scale(), signs.exploding(), signs.stuck(),
             signs.forward_overflow()[0], signs.lost_gradients()[0], signs.vanishing()]

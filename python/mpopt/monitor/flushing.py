@@ -100,6 +100,6 @@ def estimate(counts: Sequence[int], zeros: int, live: float | None = None) -> fl
 
 
 def is_of_fp16(first: int | None) -> bool:
-    """Whether a gradient, by the exponent of the least magnitude that is not 0, may come from FP16,
+    """True if a gradient, by the exponent of the least magnitude that is not 0, may come from FP16,
     whose numbers are multiples of 2^-24."""
     return first is not None and first >= LEAST

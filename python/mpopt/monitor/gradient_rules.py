@@ -214,7 +214,7 @@ class NonFinite(Judge):
         return None
 
     def _note_applied(self, step: Step, bad_loss: bool, bad_inputs: list[str]) -> None:
-        """What parameters that are not finite come from, in a step that no scaler left out."""
+        """The cause of parameters that are not finite, in a step that no scaler left out."""
         bad = step.first_bad()
         if self.memory["applied"] or step.skipped or not bad_loss and bad is None:
             return

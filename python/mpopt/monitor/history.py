@@ -189,7 +189,7 @@ class Follower:
         self.alerts: list[dict] = []
 
     def read(self) -> bool:
-        """Whether there was something new."""
+        """True if there was something new."""
         before = self._offset
         if _input_files.check(self.path).st_size < self._offset:
             # Another run writes to the same name.

@@ -11,7 +11,7 @@ _current_task = torch._C._current_graph_task_id
 
 
 def in_backward() -> bool:
-    """Whether this thread is inside a backward pass: a forward that runs then is a checkpoint
+    """True if this thread is inside a backward pass: a forward that runs then is a checkpoint
     that is computed again."""
     return _current_task() != -1
 
@@ -61,7 +61,7 @@ class GradientHooks:
         return hook
 
     def _reduce(self) -> None:
-        # What reduces gradients over ranks may have been queued after this.
+        # The reduction of gradients over ranks may have been queued after this.
         torch.autograd.Variable._execution_engine.queue_callback(self._finish)
 
     def _finish(self) -> None:

@@ -1,4 +1,4 @@
-"""What judges see of a run, and how they avoid to say a thing twice."""
+"""The view of a run that judges get, and the suppression of repeated alerts."""
 
 import copy
 import dataclasses
@@ -29,7 +29,7 @@ class Run:
     first_scale: float | None = None
     #: Steps without an overflow after which the scale grows.
     growth_interval: int = 2000
-    #: Whether samples hold outputs of modules.
+    #: True if samples hold outputs of modules.
     sees_values: bool = False
     #: Bounds of inputs by name.
     inputs: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
@@ -41,7 +41,7 @@ class Run:
     suspects: set[int] = dataclasses.field(default_factory=set)
 
     def may_use(self, dtype: str) -> bool:
-        """Whether something is, or where outputs are not looked at could be, computed in a format
+        """True if something is, or where outputs are not looked at could be, computed in a format
         below 32 bits."""
         return dtype in self.narrow or not self.narrow and not self.sees_values
 
@@ -50,7 +50,7 @@ class Run:
         return text if self.narrow or not self.sees_values else ""
 
     def after_unscaling(self, text: str) -> str:
-        """What has to be done with unscaled gradients."""
+        """The advice for unscaled gradients."""
         return text if self.first_scale is None else f"{text} after scaler.unscale_"
 
 
@@ -68,11 +68,11 @@ class Step:
     #: Extremes of inputs by name.
     inputs: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
     learning_rate: float | None = None
-    #: What the program gave beside the loss, by name.
+    #: Values that the program gave beside the loss, by name.
     metrics: dict[str, float] = dataclasses.field(default_factory=dict)
-    #: Whether autocast used the cast of a weight from before its change; None: not looked at.
+    #: True if autocast used the cast of a weight from before its change; None: not looked at.
     kept_cast: bool | None = None
-    #: Whether its gradients are in the record.
+    #: True if its gradients are in the record.
     recorded: bool = False
     #: Norms by parameter as they were right before they were unscaled, of those that something
     #: changed since the backward pass; and what they were then.
@@ -91,7 +91,7 @@ class Step:
 
     @property
     def skipped(self) -> bool:
-        """Whether the scaler left the update out."""
+        """True if the scaler left the update out."""
         if self.scale is None:
             return False
         if self.next_scale is not None and self.next_scale < self.scale:
@@ -117,16 +117,16 @@ class Sample:
     ran: list[int] = dataclasses.field(default_factory=list)
     #: By kind of record and index: sums by which two runs are compared (projections.py).
     projections: dict[tuple[int, int], list[float]] = dataclasses.field(default_factory=dict)
-    #: Of modules: the root mean squares of the largest channel and of the median one.
+    #: The root mean squares of the largest and of the median channel of each module.
     channels: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
-    #: Of suspect gradients: the share of elements in neither a row nor a column of zeros.
+    #: The share of elements of suspect gradients in neither a row nor a column of zeros.
     live: dict[int, float] = dataclasses.field(default_factory=dict)
-    #: Of parameters in 16 bits: the share of elements with a gradient that kept their value,
+    #: The share of elements of 16-bit parameters with a gradient that kept their value,
     #: and the learning rate.
     kept: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
     #: The size of the largest update as a multiple of the weights', the learning rate, and the step.
     changes: dict[int, tuple[float, float, int]] = dataclasses.field(default_factory=dict)
-    #: Of replicated parameters: the norm on each rank.
+    #: The norm of replicated parameters on each rank.
     ranks: dict[int, list[float]] = dataclasses.field(default_factory=dict)
     #: The last step in which `channels`, `kept` and `ranks` were taken.
     at: dict[str, int] = dataclasses.field(default_factory=dict)
@@ -154,7 +154,7 @@ class Judge:
         return iter(())
 
     def begins(self, key: str, holds: bool, times: int = 1, pause: int = 10) -> bool:
-        """Whether a condition that `holds` is to be told: it did so the given number of times
+        """True if a condition that `holds` is to be told: it did so the given number of times
         in a row, and was not told since it last failed for `pause` times in a row."""
         count, clear, told = self.memory["levels"].get(key, (0, 0, False))
         if holds:

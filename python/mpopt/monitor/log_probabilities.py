@@ -44,7 +44,7 @@ class LogProbabilities:
 
 
 def _of_token(entry, token) -> float:
-    """What one token got: a number; what vLLM gives, a dictionary from tokens to objects with
+    """The log-probability of one token: a number; in the form of vLLM, a dictionary from tokens to objects with
     `logprob`; or what the servers of OpenAI's form give, one with `logprob`."""
     if entry is None:
         # vLLM has none for the first token of a prompt.

@@ -56,7 +56,7 @@ class LossCourse(Judge):
                 memory["least"] = [level, step.step]
             yield from self._see_spike(step, level)
             if memory["spike"] and memory["spike"][1] <= RECENT:
-                # What is odd is no part of what is usual, unless it stays.
+                # An outlier is no part of the usual course, unless it stays.
                 return
             yield from self._see_rise(step, level)
             yield from self._see_rest(step, level)
@@ -143,7 +143,7 @@ class LossCourse(Judge):
             course[:] = [entry for entry in course[:-2 * RECENT] if entry[0] % 8 == 0][-2 * RECENT:] + course[-2 * RECENT:]
 
     def _explain(self, step: int, since: int | None = None) -> str:
-        """What moved in the ten steps up to `step`, or between its state at `since` and now; empty if
+        """The values that moved in the ten steps up to `step`, or between its state at `since` and now; empty if
         that is nothing."""
         course = self.memory["course"]
         begin = step - 10 if since is None else since
@@ -209,7 +209,7 @@ class LossCourse(Judge):
                            "the loss, and try another learning rate")
 
     def see_sample(self, sample: Sample) -> Iterator[Alert]:
-        """Whether weights moved since their first sample: their distributions did."""
+        """True if weights moved since their first sample: their distributions did."""
         weights, now = self.memory["weights"], {}
         for index, seen in sample.of(PARAMETER):
             now[self.run.parameters[index]] = [seen.first, seen.counts]

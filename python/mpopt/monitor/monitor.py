@@ -128,7 +128,7 @@ class Monitor:
         self._stop: Alert | None = None
         self._told: set[str] = set()
         self._history: history.Writer | None = None
-        #: What the last replay that an alert asked for found; None if every result was finite.
+        #: The result of the last replay that an alert asked for; None if every result was finite.
         self.first_bad: FirstBad | None = None
         self._enabled = self._closed = False
         if enabled:
@@ -196,7 +196,7 @@ class Monitor:
         return list(self._found)
 
     def summary(self) -> str:
-        """What there is to say at the end, in a few lines: steps, alerts by rule, and the record. Waits as
+        """The summary at the end, in a few lines: steps, alerts by rule, and the record. Waits as
         `alerts` does."""
         worst = {alert.rule: alert for severity in reversed(SEVERITIES) for alert in reversed(self.alerts)
                  if alert.severity == severity}
@@ -272,7 +272,7 @@ class Monitor:
                 self._history.flush()
 
     def _note_formats(self, sample: Sample | None) -> None:
-        """What the steps so far were computed in, below 32 bits."""
+        """The dtypes below 32 bits of the steps so far."""
         if self._collector.autocast is not None:
             self._run.narrow.add(dtype_name(self._collector.autocast))
         if sample is not None:
@@ -308,7 +308,7 @@ class Monitor:
             sink.numbers(step.step, {**values, **step.metrics})
 
     def _record_numbers(self, step: Step, values: dict[str, float]) -> None:
-        # What judges recorded gradients by their scale wants those scales and no others.
+        # Rules that judge recorded gradients by their scale want those scales and no others.
         recorded = {name: value for name, value in values.items() if name != "loss_scale"}
         if step.recorded:
             recorded["loss_scale"] = step.scale or 1.0

@@ -1,4 +1,4 @@
-"""What the parts of a training are called."""
+"""Names of the parts of a training."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from mpopt._command import Error
 
 
 def is_compiled(model: torch.nn.Module) -> bool:
-    """Whether the module, one that it wraps, or one of its parts runs under `torch.compile`."""
+    """True if the module, one that it wraps, or one of its parts runs under `torch.compile`."""
     return any(hasattr(module, "_orig_mod") or
                getattr(module, "_compiled_call_impl", None) is not None
                for module in model.modules())
@@ -29,7 +29,7 @@ def choose_modules(model: torch.nn.Module, values: str | bool | None) -> dict[st
     is_leaf = not any(True for _ in model.children())
     named = [(type(model).__name__, model)] if is_leaf else \
         [(name, module) for name, module in model.named_modules() if name]
-    # Of a wrapper and what it holds the last one stays, which is inside.
+    # The wrapped module, which comes last, replaces its wrapper.
     return {name: module for path, module in named if (name := _modules.plain_name(path)) and (
         pattern.search(name) if pattern else not any(True for _ in module.children()))}
 

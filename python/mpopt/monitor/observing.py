@@ -1,4 +1,4 @@
-"""What a sample puts into the record: distributions of outputs, gradients, parameters and
+"""The content of a sample: distributions of outputs, gradients, parameters and
 optimizer state, each list of tensors by one op."""
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from mpopt.monitor.judging import Sample
 from mpopt.monitor.naming import Names
 from mpopt.monitor.ranks import own_rank
 
-#: What optimizers keep of each parameter, by the class's name, before they have it.
+#: The state that optimizers keep for each parameter, by the class's name, before they have it.
 STATE_WORDS = {
     **dict.fromkeys(("adam", "adamw", "nadam", "radam", "lamb", "fusedadam"),
                     ("exp_avg", "exp_avg_sq")),
@@ -186,7 +186,7 @@ class Observer:
     # -- What came -----------------------------------------------------------------------
 
     def take(self, sample: Sample) -> None:
-        """What the record got since the last sample."""
+        """The additions to the record since the last sample."""
         if not self.record:
             return
         seen, take = sample.seen, self.record.take

@@ -59,7 +59,7 @@ class Pending:
         self._copies = copies
 
     def is_there(self) -> bool:
-        """Whether the copies have come; asks, does not wait."""
+        """True if the copies have come; asks, does not wait."""
         return all(event is None or event.query() for _, _, event in self._copies)
 
     def read(self) -> list[tuple[tuple, list[float]]]:

@@ -44,7 +44,7 @@ class Protocol:
 
 
 class KeptCasts:
-    """Whether autocast still has the cast that it made of a weight before the weight changed, as it has in
+    """True if autocast still has the cast that it made of a weight before the weight changed, as it has in
     a region around the whole loop. A weight of its own, 1 by 1, is used by a product in one step, changed,
     and used again in the next: what comes then is what it was, or what it is."""
 

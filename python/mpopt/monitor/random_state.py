@@ -7,7 +7,7 @@ import torch
 
 
 def random_state() -> dict:
-    """Of PyTorch's generators, Python's, and NumPy's global one if that is loaded."""
+    """The state of PyTorch's generators, Python's, and NumPy's global one if that is loaded."""
     numpy = sys.modules.get("numpy")
     return {"cpu": torch.get_rng_state(),
             "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],

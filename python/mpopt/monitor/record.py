@@ -170,7 +170,7 @@ class RunRecord:
             self._step = step
 
     def enable(self, enabled: bool) -> None:
-        """Whether the ops in compiled graphs record."""
+        """True if the ops in compiled graphs record."""
         self._enabled = enabled
         self._recorder.enable(enabled)
 

@@ -29,7 +29,7 @@ _HERE = os.path.dirname(__file__) + os.sep
 
 @dataclasses.dataclass(frozen=True)
 class Operand:
-    """What an op read: extremes of its finite values, and how many are not."""
+    """The operands of an op: extremes of its finite values, and how many are not."""
 
     name: str
     dtype: str
@@ -189,7 +189,7 @@ class _Watch(TorchDispatchMode):
             return func(*args, **kwargs)
         operands = list(_tensors((args, kwargs)))
         name = func._schema.name.removeprefix("aten::")
-        # What a copy writes over does not count.
+        # The destination of a copy does not count.
         read = operands[casts.READS.get(name, 0):]
         # An op that writes into an operand has to be looked at before.
         before = [_counts(tensor) for tensor in read]
@@ -221,7 +221,7 @@ class _Watch(TorchDispatchMode):
             nan, inf = _counts(tensor)
             begins = nan and not nan_before or \
                 inf and not inf_before and not nan_before and name not in _PLACES
-            # What merely gives memory holds anything.
+            # Uninitialised memory holds anything.
             if begins and not name.startswith(("empty", "new_empty")):
                 if source is None:
                     read = [old for _, old in held] if held else operands

@@ -1,4 +1,4 @@
-"""What a program does with gradients between the backward pass and the update."""
+"""The use of gradients between the backward pass and the update."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ class ScalerWatch:
 
     @property
     def has_gradients(self) -> bool:
-        """Whether gradients came that were not unscaled yet."""
+        """True if gradients came that were not unscaled yet."""
         return bool(self._versions)
 
     def saw(self, indices: Sequence[int], gradients: Sequence[torch.Tensor]) -> None:
@@ -127,7 +127,7 @@ class UpdateWatch:
             after, small = self._part(parameter, stride), parameter.dtype != torch.float32
             same = ((after == before) & moved).sum().float() / moved.sum().float()
             size = before.float().norm() * (torch.nan if self.is_vector(parameter) else 1)
-            # Of weights that were 0 it is NaN, not Inf.
+            # Weights that were 0 make it NaN, not Inf.
             change = (after.float() - before.float()).norm() * size / (size * size)
             self._seen(parameter, torch.stack([same if small else torch.full_like(same, torch.nan),
                                                change]), rate)

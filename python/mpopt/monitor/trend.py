@@ -1,4 +1,4 @@
-"""Whether events become more frequent, and where a falling scale is going.
+"""True if events become more frequent, and where a falling scale is going.
 
 The test is Laplace's: if events come at a constant rate, then, given their number, their
 times are independent and uniform. The sum of n uniform numbers has the Irwin-Hall

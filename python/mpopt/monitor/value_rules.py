@@ -167,7 +167,7 @@ class Buffers(Judge):
 
     def see_step(self, step: Step) -> Iterator[Alert]:
         if not math.isfinite(step.loss or 0.0) or step.total is not None and not math.isfinite(step.total):
-            # What the batch left behind shows in the next sample.
+            # The traces of the batch show in the next sample.
             self.wants_sample |= self.begins("bad step", bool(self.memory["finite"]))
         else:
             self.begins("bad step", False)

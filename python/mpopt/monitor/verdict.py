@@ -1,4 +1,4 @@
-"""Whether a run is as good as a reference: its loss and metrics beside those of an FP32 run of the same
+"""True if a run is as good as a reference: its loss and metrics beside those of an FP32 run of the same
 training, by their histories.
 
 There are two types of loss. Type 1 is what people accept: the curve is as before, and the end is within 1 %.
@@ -113,7 +113,7 @@ def _compare(name: str, reference: Mapping[int, float], run: Mapping[int, float]
     worse = (own - mean if lower_is_better(name) else mean - own) / unit
     last = sorted(reference.keys() & run.keys())[-len(one):]
     pairs = [run[step] - reference[step] for step in last]
-    # Of the same batches the noise is in both; of others it is that of two means.
+    # With the same batches the noise is in both; with others it is that of two means.
     error = min(math.hypot(_mean_error(one), _mean_error(other)), _mean_error(pairs) if len(pairs) > 1 else math.inf)
     share = ERRORS * error / unit if math.isfinite(error) else 0.0
     if noise:

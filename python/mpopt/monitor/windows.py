@@ -31,7 +31,7 @@ def fill(steps: Sequence[Step], sample: Sample | None, numbers, last_scale: floa
         if word in ("norms", "changed"):
             into = (raw if word == "norms" else changed)[at]
             for index, value in zip(rest[0], values, strict=True):
-                # Of several passes that accumulate the last one has the sum.
+                # The last one of several passes that accumulate has the sum.
                 into.pop(index, None)
                 into[index] = value
         elif word == "input":
@@ -50,7 +50,7 @@ def fill(steps: Sequence[Step], sample: Sample | None, numbers, last_scale: floa
                                 zip(rest[0], values[::2], values[1::2], strict=True)}
         elif word == "projections":
             if sample is not None and (sample.step == at or rest[0] == PARAMETER):
-                # Of several calls in a step the last one; parameters come once.
+                # The last one of several calls in a step; parameters come once.
                 sample.projections[rest[0], rest[1]] = values
         elif word in ("channels", "kept", "ranks"):
             if sample is None:
@@ -72,7 +72,7 @@ def fill(steps: Sequence[Step], sample: Sample | None, numbers, last_scale: floa
             setattr(step, word, values[0])
     for step in steps:
         if step.scale is None and step.next_scale is not None:
-            # Nobody looked at this step's gradients: their scale is the one before.
+            # This step's gradients were not read: their scale is the one before.
             step.scale = step.next_scale if last_scale is None else last_scale
         last_scale = step.next_scale if step.next_scale is not None else last_scale
         scale = step.scale or 1.0

@@ -12,7 +12,7 @@ from mpopt.lint.interpreter import Program
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What a rule says of a node."""
+    """The finding of a rule about a node."""
 
     node: ast.AST
     message: str

@@ -39,7 +39,7 @@ def accumulator_in_half(program: Program) -> Iterator[Report]:
 
 
 def is_self_sum(program: Program, each: Operation) -> bool:
-    """Whether an operation is the value of `a = a + b`, in a loop."""
+    """True if an operation is the value of `a = a + b`, in a loop."""
     if not each.loops or not isinstance(each.node, ast.BinOp):
         return False
     target = program.targets.get(id(each.node))
@@ -47,7 +47,7 @@ def is_self_sum(program: Program, each: Operation) -> bool:
 
 
 def is_made_before(origin: ast.AST | None, each: Operation) -> bool:
-    """Whether a value is made outside of the loop, or of the function, in which it is added to."""
+    """True if a value is made outside of the loop, or of the function, in which it is added to."""
     place = each.loops[-1] if each.loops else each.function
     return origin is not None and place is not None and not place.lineno <= origin.lineno <= place.end_lineno
 

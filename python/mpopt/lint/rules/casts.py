@@ -23,7 +23,7 @@ ADAPTERS = re.compile(r"get_peft_model|add_adapter|inject_adapter|cast_training_
 
 # An assignment of a learning rate to a group of parameters.
 SETS_RATE = re.compile(r"\[[\"']lr[\"']\]\s*=")
-# Of a file: the paths of the script are followed for each. The most that a script of bench/lint_scripts.py
+# Casts of a file: the paths of the script are followed for each. The most that a script of bench/lint_scripts.py
 # and of diffusers' examples has are 3.
 MOST_TRAINED = 32
 
@@ -51,7 +51,7 @@ def is_trained_by_adapters(program: Program) -> bool:
 
 
 def is_trained_in_part(program: Program, module: Value) -> bool:
-    """Whether the parameters that are trained may be others than those the module was made with."""
+    """True if the parameters that are trained may be others than those the module was made with."""
     return bool(program.frozen.get(module.identity)) or is_trained_by_adapters(program)
 
 
@@ -79,7 +79,7 @@ def find_casts(program: Program, module: Value, making: events.Event, dtypes=LOW
 
 
 def is_cast_untrained(program: Program, cast: events.Event) -> bool:
-    """Whether the branch that casts a module is not the one that chooses it to be trained."""
+    """True if the branch that casts a module is not the one that chooses it to be trained."""
     module = cast.subject.identity
     for test in cast.tests:
         text, outcome = events.normalize(program.script, *test)
@@ -89,7 +89,7 @@ def is_cast_untrained(program: Program, cast: events.Event) -> bool:
 
 
 def trains(event: events.Event, module: object) -> bool:
-    """Whether an event is a part of a training step, or a call that may take such steps with the module."""
+    """True if an event is a part of a training step, or a call that may take such steps with the module."""
     if event.kind != events.OPAQUE:
         return event.kind in TRAINING
     return any(value.identity == module for value in [*event.arguments, *event.keywords.values()]) \
@@ -171,7 +171,7 @@ DEFAULT_BETA = 0.999
 @rule
 def optimizer_state_in_half(program: Program) -> Iterator[Report]:
     for event in program.calls:
-        # Of a helper it is not known which optimizer gets it, and how that one scales.
+        # A helper does not show which optimizer gets it, and how that one scales.
         is_helper = event.callee.kind in (values.METHOD, values.FUNCTION)
         for key in event.keywords if not is_helper else ():
             if not SECOND_MOMENT.match(key):
@@ -199,7 +199,7 @@ def second_factor(event: events.Event) -> float:
 
 
 def takes_type(cast: events.Event) -> bool:
-    """Whether a cast is one to the type that another tensor has: `x.to(y.dtype)`."""
+    """True if a cast is one to the type that another tensor has: `x.to(y.dtype)`."""
     return any(value.kind == values.DTYPE and value.path.endswith(".dtype") for value in cast.arguments)
 
 

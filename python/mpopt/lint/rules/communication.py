@@ -31,7 +31,7 @@ def hook_of(event: Event) -> Value:
 
 @rule
 def compressed_gradients(program: Program) -> Iterator[Report]:
-    # Of a helper that prepares a model, the scaler is in another file of the program.
+    # The scaler of a helper that prepares a model is in another file of the program.
     has_scaler = program.mentions(SCALER)
     for event in program.calls_of("register_comm_hook"):
         name = last_name(hook_of(event), CASTS)

@@ -50,7 +50,7 @@ def accelerate_bypassed(program: Program) -> Iterator[Report]:
 
 
 def precedes_prepared(program: Program, backward: Event) -> bool:
-    """Whether an optimizer that an Accelerator has prepared steps in the function of a backward pass. Another training
+    """True if an optimizer that an Accelerator has prepared steps in the function of a backward pass. Another training
     of the file need not be the Accelerator's."""
     return any(step.function is backward.function and step.subject.has("managed") for step in program.of_kind(events.STEP))
 
@@ -80,7 +80,7 @@ def judge_division(program: Program, backwards: list[Event], passes: str, name: 
                          "step again: gradients that many times smaller, which FP16 flushes sooner")
 
 
-# What engines call the passes of a step.
+# The names that engines give the passes of a step.
 PASSES = re.compile(r"\.gradient_accumulation_steps(\(\))?$")
 
 
@@ -90,7 +90,7 @@ def last_name(text: str) -> str:
 
 
 def is_divided(program: Program, event: Event, loss: ast.expr, passes: str) -> bool:
-    """Whether a loss, or the value that its name got last in the same function, is a quotient by the passes."""
+    """True if a loss, or the value that its name got last in the same function, is a quotient by the passes."""
     def divides(node) -> bool:
         right = getattr(node, "value", None) if isinstance(node, ast.AugAssign) else getattr(node, "right", None)
         if not isinstance(getattr(node, "op", None), ast.Div):

@@ -17,7 +17,7 @@ from mpopt.lint.values import Value
 # Recipes with one scale a tensor, TransformerEngine's and Accelerate's.
 SCALING = {library.DELAYED, "transformer_engine.common.recipe.Float8CurrentScaling"}
 KWARGS = {f"accelerate{module}.{name}" for module in (".utils", "") for name in ("TERecipeKwargs", "FP8RecipeKwargs")}
-# Of each layer the arguments that are numbers of features.
+# The arguments of each layer that are numbers of features.
 SIZES = {"Linear": ("in_features", "out_features"), "LayerNormLinear": ("in_features", "out_features"),
          "LayerNormMLP": ("hidden_size", "ffn_hidden_size"), "TransformerLayer": ("hidden_size", "ffn_hidden_size")}
 MULTIPLE, MULTIPLE_OF_BLOCKS = 16, 32
@@ -173,6 +173,6 @@ def fp8_state_not_saved(program: Program) -> Iterator[Report]:
 
 
 def leaves_out(test: ast.expr) -> bool:
-    """Whether a condition is that a name has no `_extra_state`."""
+    """True if a condition is that a name has no `_extra_state`."""
     text = ast.unparse(test)
     return bool(STATE.search(text)) and ("not in" in text or text.startswith("not "))

@@ -32,7 +32,7 @@ def list_precisions(program: Program) -> list[tuple[Event, str | None]]:
 
 
 def may_scale(program: Program) -> bool | None:
-    """Whether a trainer of the program scales losses: None if the program does not show one."""
+    """True if a trainer of the program scales losses: None if the program does not show one."""
     precisions = {precision for _, precision in list_precisions(program)}
     if precisions & FP16_MIXED:
         return True
@@ -85,7 +85,7 @@ def list_hooks(program: Program, *names: str) -> dict[ast.AST, Class]:
 
 
 def judge_hooks(program: Program) -> Iterator[Report]:
-    """What passes by Lightning's loss scaler; part of the rule engine_bypassed."""
+    """Steps that bypass Lightning's loss scaler; part of the rule engine_bypassed."""
     scales = may_scale(program)
     if scales is False:
         return

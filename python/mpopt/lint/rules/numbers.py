@@ -208,7 +208,7 @@ NAN_TEST = re.compile(r"isnan|isinf|isfinite")
 def nan_replaced(program: Program) -> Iterator[Report]:
     if not program.of_kind(*events.BACKWARDS):
         return
-    # What is computed of a result may have infinities of its own, as those of masks.
+    # Values computed from a result may have infinities of their own, as those of masks.
     results = {id(event.node) for event in program.of_kind(events.FORWARD)}
     for event in program.calls_of("nan_to_num", "nan_to_num_"):
         if event.callee.kind == values.METHOD and event.callee.name in ("nan_to_num", "nan_to_num_"):
@@ -248,7 +248,7 @@ def swallowed_step_error(program: Program) -> Iterator[Report]:
 
 
 def leaves(suite: list[ast.stmt]) -> bool:
-    """Whether a suite raises, or ends the loop or the run, anywhere in it."""
+    """True if a suite raises, or ends the loop or the run, anywhere in it."""
     for node in (inner for statement in suite for inner in ast.walk(statement)):
         if isinstance(node, (ast.Raise, ast.Return, ast.Break)):
             return True

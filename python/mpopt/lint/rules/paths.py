@@ -58,7 +58,7 @@ def is_used(scaler: values.Value | None) -> bool:
 
 
 def takes_scaler(event: Event) -> bool:
-    """Whether a call of something outside the file may use the scaler."""
+    """True if a call of something outside the file may use the scaler."""
     # Each path through a step asks anew.
     if event.takes_scaler is None:
         told = [*event.arguments, *event.keywords.values()]
@@ -102,7 +102,7 @@ def find_modulo(program: Program, node: ast.AST) -> ast.BinOp | None:
 
 
 def is_rarer(program: Program, event: Event, other: Event) -> bool:
-    """Whether an event takes place in every nth pass of the loop in which another one does in each."""
+    """True if an event takes place in every nth pass of the loop in which another one does in each."""
     count = len(other.tests)
     return bool(other.loops) and event.loops == other.loops and event.tests[:count] == other.tests \
         and any(find_modulo(program, test) is not None for test, outcome in event.tests[count:] if outcome)

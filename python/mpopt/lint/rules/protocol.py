@@ -94,7 +94,7 @@ def scaler_made_in_loop(program: Program) -> Iterator[Report]:
             outer = optimizers.get(step.subject.identity)
             is_around = outer is not None and len(outer) < len(event.loops) and step.loops[:len(event.loops)] == event.loops
             if step.scaler.identity == event.result.identity and (step.loops == event.loops or is_around):
-                # Of a function that makes it and the call of that function, the call is in the loop.
+                # The call of the function that makes it is in the loop.
                 made.setdefault(event.result.identity, (event, step.loops == event.loops))
     for event, is_inner in made.values():
         yield Report(event.node, "a new scaler in each pass of the training loop: its scale never follows the "

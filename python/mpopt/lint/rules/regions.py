@@ -117,7 +117,7 @@ PRODUCTS = library.AUTOCAST_LOW | {"conv1d", "conv2d", "conv3d"}
 
 
 def has_products(function) -> bool:
-    """Whether a function has matrix products or convolutions."""
+    """True if a function has matrix products or convolutions."""
     for node in ast.walk(function.node):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             return True

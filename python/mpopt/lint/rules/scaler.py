@@ -112,7 +112,7 @@ def step_beside_scaler(program: Program) -> Iterator[Report]:
 
 
 def is_without_scaler(program: Program, event: Event) -> bool:
-    """Whether an event is in the branch of those that have no scaler, under whatever name."""
+    """True if an event is in the branch of those that have no scaler, under whatever name."""
     for test, outcome in event.tests:
         text, outcome = events.normalize(program.script, test, outcome)
         is_none = re.fullmatch(r"[\w.]*scaler[\w.]* is (not )?None", text)

@@ -74,7 +74,7 @@ def has_new_names(code: str) -> bool:
 
 
 def chooses(program: Program, node: ast.AST) -> bool:
-    """Whether a branch or a function has the new names, too."""
+    """True if a branch or a function has the new names, too."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         code = program.script.code(node)
         return has_new_names(code) and bool(VERSION.search(code))
@@ -98,7 +98,7 @@ def find_fallbacks(program: Program) -> set[int]:
 
 
 def written(program: Program, event: Event) -> str:
-    """What a call calls, as it is written."""
+    """The callee of a call, as it is written."""
     return program.script.code(event.node.func) if hasattr(event.node, "func") else ""
 
 

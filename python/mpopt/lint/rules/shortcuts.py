@@ -56,7 +56,7 @@ def gives_nothing(end: ast.Continue | ast.Return) -> bool:
 
 
 def tests_loss(program: Program, test: ast.expr) -> bool:
-    """Whether a condition asks for NaN or Inf of a loss, and of nothing else than numbers."""
+    """True if a condition asks for NaN or Inf of a loss, and of nothing else than numbers."""
     for node in ast.walk(test):
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.NotEq) \
                 and program.script.is_same(node.left, node.comparators[0]) and is_loss(program, node.left):
@@ -74,7 +74,7 @@ def is_loss(program: Program, node: ast.expr) -> bool:
 
 
 def is_silent(suite: list[ast.stmt]) -> bool:
-    """Whether nothing in a suite tells: no call but those that clear, no count, no error."""
+    """True if nothing in a suite tells: no call but those that clear, no count, no error."""
     for node in (inner for statement in suite for inner in ast.walk(statement)):
         if isinstance(node, (ast.AugAssign, ast.Raise, ast.Assert, ast.Assign)):
             return False

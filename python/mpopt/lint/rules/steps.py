@@ -78,7 +78,7 @@ def judge_optimizers(program: Program) -> Iterator[Report]:
 
 
 def may_clear(event: Event) -> bool:
-    """Whether a call of something outside of the file may step or clear gradients: by its name, or as it gets an
+    """True if a call of something outside of the file may step or clear gradients: by its name, or as it gets an
     optimizer, a module, a loss or its parameters."""
     given = values.sequence([*event.arguments, *event.keywords.values()])
     return bool(CLEARS.search(event.callee.name or event.callee.path)) or any(
@@ -91,7 +91,7 @@ CLEARS = re.compile(r"zero|clear|step|optim|train|backward|reset|update|fit|clos
 
 
 def shares_parameters(one: values.Value, other: values.Value) -> bool:
-    """Whether two optimizers may have parameters in common."""
+    """True if two optimizers may have parameters in common."""
     def modules(optimizer):
         return {found.parts.identity if found.parts is not None else None
                 for found in values.find_all(optimizer.parts.parameters, values.PARAMETERS)} or {None}
