@@ -7,6 +7,7 @@
 #include "NpyReader.h"
 
 #include "mpopt/Driver/Npz.h"
+#include "mpopt/Numerics/Tally.h"
 
 namespace mpopt {
 
@@ -24,23 +25,12 @@ public:
   std::shared_ptr<const ElementBounds> take() const;
 
 private:
-  struct Tally {
-    double count = 0, sum = 0, squares = 0;
-    Interval hull = Interval::empty();
-
-    void add(double value);
-    void add(const Tally &other);
-    double mean() const { return sum / count; }
-    double variance() const;
-  };
   struct Axis {
     size_t axis;
     uint64_t stride, size;
     /// The tallies of either half of the samples.
     std::vector<Tally> halves[2];
   };
-
-  static double gainOf(const Axis &axis);
 
   std::vector<int64_t> shape;
   std::vector<Axis> axes;
