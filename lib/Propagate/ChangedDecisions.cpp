@@ -8,6 +8,8 @@
 
 #include "mpopt/Propagate/ChangedDecisions.h"
 
+#include "Candidates.h"
+
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -61,50 +63,6 @@ static double meanAhead(double error) {
 //===----------------------------------------------------------------------===//
 // Candidates
 //===----------------------------------------------------------------------===//
-
-/// The dim of an axis that is counted from the last one; nothing if it is open.
-static std::optional<double> getDim(Value value, int64_t fromLast) {
-  MaybeShape shape = getShape(value);
-  if (!shape)
-    return std::nullopt;
-  if (fromLast >= int64_t(shape->size()))
-    return 1;
-  int64_t dim = (*shape)[shape->size() - 1 - fromLast];
-  return dim >= 0 ? std::optional(double(dim)) : std::nullopt;
-}
-
-namespace {
-/// The variance and the errors by which candidates of a row differ.
-struct Candidates {
-  double variance = 0, error = 0;
-};
-} // namespace
-
-/// A term that all candidates of a row have in common decides nothing: it has
-/// one element along the axis.
-static Candidates candidatesAlong(Value value, int64_t fromLast,
-                                  const ErrorMoments &moments,
-                                  unsigned depth = 8) {
-  if (getDim(value, fromLast) == 1.0)
-    return {};
-  TensorMoments own = moments.of(value);
-  Candidates all = {own.variance, own.error};
-  Operation *op = getMaker(value, Peel::InsertedCasts);
-  if (depth == 0 || !hasRole(op, Role::Addition | Role::Subtraction))
-    return all;
-  // Rounding the sum differs between the candidates.
-  Candidates sum;
-  double passed = 0;
-  for (Value operand : op->getOperands()) {
-    Candidates its = candidatesAlong(operand, fromLast, moments, depth - 1);
-    sum.variance += its.variance;
-    sum.error += its.error;
-    passed += moments.of(operand).error;
-  }
-  sum.error += std::max(0.0, own.error - passed);
-  // Terms that cancel are no independent ones.
-  return sum.variance < all.variance ? sum : all;
-}
 
 /// The mean square of rounding a number, of its square.
 static double squareOfRounding(Value value) {
@@ -437,6 +395,8 @@ std::optional<double> ChangedDecisions::shareChanged(Operation *op,
     return getElementType(result).isInteger(1) ? 0 : shareOfWhole(value);
   if (isa<mp::IsNanOp, mp::IsInfOp, mp::IsFiniteOp>(op))
     return 0; // a finite error makes no number NaN or Inf, nor the reverse
+  if (suppressesBoxes(op))
+    return shareOfSuppressed(op, moments);
   auto chosen = chosenAlong(op, result);
   if (Value nearest = chosen ? findNearest(op) : Value())
     return shareOfNearest(nearest, chosen->second);

@@ -16,6 +16,14 @@
 // No finite error changes a test for NaN or Inf.
 // RUN: mpopt --check %t/guard.mlir | FileCheck %s --check-prefix GUARD
 // GUARD: is expected to move `result` by {{[0-9.e-]+}} %: fine
+// Boxes that are kept are decided by their edges: offsets of 3e4 between classes
+// leave steps of 16, beside which boxes are small. The offset itself, which all
+// edges of a box have, changes nothing.
+// RUN: not mpopt --check %t/offsets.mlir --input boxes=0:640 --input labels=0:69 | FileCheck %s --check-prefix OFFSETS
+// RUN: mpopt --check %t/offsets.mlir --input boxes=0:640 --input labels=0:0 | FileCheck %s --check-prefix ALIKE
+// OFFSETS: warning[MP309]: changed-decisions
+// OFFSETS: % of the integers are expected to change
+// ALIKE: change {{[0-9.]+}} % of the integers in `kept`: fine
 // UNKNOWN: "unknown": "how errors of the result of `mp.mul` change what it chooses is not estimated"
 
 //--- near.mlir
@@ -51,12 +59,12 @@ func.func @main(%x: tensor<4096xf16> {mp.name = "x"}) -> (tensor<4096xf16> {mp.n
 }
 
 //--- unknown.mlir
-func.func @main(%boxes: tensor<1x64x4xf16> {mp.name = "boxes"}, %scores: tensor<1x1x64xf16>, %table: tensor<64x8xf16>) -> (tensor<?x3x8xf16> {mp.name = "result"}) {
+func.func @main(%scores: tensor<1x1x64xf16>, %table: tensor<64x8xf16>) -> (tensor<3x?x8xf16> {mp.name = "result"}) {
   %factor = mp.constant dense<1.7> : tensor<f16>
   %s = mp.mul %scores, %factor : (tensor<1x1x64xf16>, tensor<f16>) -> tensor<1x1x64xf16>
-  %i = mp.non_max_suppression %boxes, %s : (tensor<1x64x4xf16>, tensor<1x1x64xf16>) -> tensor<?x3xi64>
-  %y = mp.gather %table, %i {axis = 0 : i64} : (tensor<64x8xf16>, tensor<?x3xi64>) -> tensor<?x3x8xf16>
-  return %y : tensor<?x3x8xf16>
+  %i = mp.non_zero %s : (tensor<1x1x64xf16>) -> tensor<3x?xi64>
+  %y = mp.gather %table, %i {axis = 0 : i64} : (tensor<64x8xf16>, tensor<3x?xi64>) -> tensor<3x?x8xf16>
+  return %y : tensor<3x?x8xf16>
 }
 
 //--- guard.mlir
@@ -80,4 +88,14 @@ func.func @main(%i: tensor<2x24xi64> {mp.name = "i"}, %table: tensor<24x8xf32>) 
   %a = mp.arg_max %f {axis = 1 : i64} : (tensor<2x24xf32>) -> tensor<2xi64>
   %y = mp.gather %table, %a {axis = 0 : i64} : (tensor<24x8xf32>, tensor<2xi64>) -> tensor<2x8xf32>
   return %y : tensor<2x8xf32>
+}
+
+//--- offsets.mlir
+func.func @main(%boxes: tensor<1x64x4xf16> {mp.name = "boxes"}, %labels: tensor<1x64x1xi64> {mp.name = "labels"}, %scores: tensor<1x1x64xf16>) -> (tensor<?x3xi64> {mp.name = "kept"}) {
+  %apart = mp.constant dense<641.0> : tensor<f16>
+  %classes = mp.cast %labels : (tensor<1x64x1xi64>) -> tensor<1x64x1xf16>
+  %offsets = mp.mul %classes, %apart : (tensor<1x64x1xf16>, tensor<f16>) -> tensor<1x64x1xf16>
+  %shifted = mp.add %boxes, %offsets : (tensor<1x64x4xf16>, tensor<1x64x1xf16>) -> tensor<1x64x4xf16>
+  %kept = mp.non_max_suppression %shifted, %scores : (tensor<1x64x4xf16>, tensor<1x1x64xf16>) -> tensor<?x3xi64>
+  return %kept : tensor<?x3xi64>
 }
