@@ -75,3 +75,18 @@ func.func @chosen(%w: tensor<64x4xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : 
   %share = mp.div %kept, %sum : (tensor<64x4xf32>, tensor<64x1xf32>) -> tensor<64x4xf32>
   return
 }
+
+// Values that are padded with ones: the last column of the sums is the divisor.
+func.func @beside(%q: tensor<1x64x4xf32> {mp.assume = {lo = 0.0 : f64, hi = 400.0 : f64, mean = 1.0 : f64, std = 30.0 : f64}}, %k: tensor<1x4x64xf32> {mp.assume = {lo = 0.0 : f64, hi = 400.0 : f64, mean = 1.0 : f64, std = 30.0 : f64}}, %v: tensor<1x64x6xf32> {mp.assume = {lo = -2.0 : f64, hi = 2.0 : f64}}) {
+  %one = mp.constant dense<1.0> : tensor<f32>
+  %eps = mp.constant dense<1.0e-5> : tensor<f32>
+  %padded = mp.pad %v value %one {pads = array<i64: 0, 0, 0, 0, 0, 1>} : (tensor<1x64x6xf32>, tensor<f32>) -> tensor<1x64x7xf32>
+  %states = mp.matmul %k, %padded : (tensor<1x4x64xf32>, tensor<1x64x7xf32>) -> tensor<1x4x7xf32>
+  %sums = mp.matmul %q, %states : (tensor<1x64x4xf32>, tensor<1x4x7xf32>) -> tensor<1x64x7xf32>
+  %above = mp.slice %sums {starts = array<i64: 0>, ends = array<i64: 6>, axes = array<i64: 2>} : (tensor<1x64x7xf32>) -> tensor<1x64x6xf32>
+  %total = mp.slice %sums {starts = array<i64: 6>, ends = array<i64: 7>, axes = array<i64: 2>} : (tensor<1x64x7xf32>) -> tensor<1x64x1xf32>
+  %below = mp.add %total, %eps : (tensor<1x64x1xf32>, tensor<f32>) -> tensor<1x64x1xf32>
+  // CHECK: [[#@LINE+1]]:{{.*}}likely (propagated){{.*}} [-{{[01][.][0-9]*|2}}, {{[01][.][0-9]*|2}}]
+  %mean = mp.div %above, %below : (tensor<1x64x6xf32>, tensor<1x64x1xf32>) -> tensor<1x64x6xf32>
+  return
+}
