@@ -81,6 +81,27 @@ static std::optional<WrittenOut> matchRows(Operation *op) {
   return found;
 }
 
+/// log(cumsum(e^x)). An output follows each of the numbers up to its place with
+/// that number's share of the sum, so that it moves as an average of them does,
+/// at most as one. Written out, the gradient is that of a logarithm at sums
+/// that may be next to 0, times terms that are.
+static std::optional<WrittenOut> matchLogOfRunningSum(mp::LogOp log) {
+  auto sum = peel(log.getInput()).getDefiningOp<mp::CumSumOp>();
+  auto exponential = sum && !sum.getExclusive()
+                         ? peel(sum.getInput()).getDefiningOp<mp::ExpOp>()
+                         : mp::ExpOp();
+  if (!exponential)
+    return std::nullopt;
+  WrittenOut found;
+  found.kind = mp::IdentityOp::getOperationName().split('.').second;
+  found.meaning = getMeaning(found.kind, log.getContext());
+  found.members = {exponential, sum, log};
+  found.averaged = {exponential.getResult(), sum.getResult()};
+  found.result = log;
+  found.input = exponential.getInput();
+  return found;
+}
+
 /// a / e^x, whose gradient by x is the quotient itself: that of a division by
 /// what is next to 0, times what is next to 0.
 static std::optional<WrittenOut> matchOverExponential(mp::DivOp div) {
@@ -104,6 +125,8 @@ std::vector<WrittenOut> mpopt::findWrittenOut(ModuleOp module) {
   });
   module.walk([&](mp::LogOp log) {
     if (std::optional<WrittenOut> logarithm = matchLogOfSoftmax(log))
+      found.push_back(std::move(*logarithm));
+    if (std::optional<WrittenOut> logarithm = matchLogOfRunningSum(log))
       found.push_back(std::move(*logarithm));
   });
   Composites composites(module);
