@@ -23,7 +23,7 @@ VERDICTS = {0: "passes", 1: "fails"}
 
 def command_line(binary: Path, model: Model, row: str, file: Path, folder: Path) -> list[str]:
     """The call for a row: its report and dumps go to `folder`."""
-    command = [str(binary), "--check", str(file), "--format", "json", "-o", str(folder / "report.json"), *model.arguments(row)]
+    command = [str(binary), "--check", str(file), "--format", "json", "-o", str(folder / "report.json"), *model.arguments(row, file)]
     if row == "train":
         return [*command, "--train", "--dump-gradients", str(folder / "gradients.json")]
     return [*command, "--precision", row, "--dump-ranges", str(folder / "ranges.json")]

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable
 
 import numpy
+from signals import SIGNALS
 from table import Input
 
 EVALUATIONS = 6
@@ -20,6 +21,9 @@ def draw(value: Input, shape: tuple[int, ...], dtype: numpy.dtype, random: numpy
         drawn = random.uniform(value.lo, value.hi, shape)
         integers = numpy.dtype(dtype).kind in "iu"
         return (random.randint(int(value.lo), int(value.hi) + 1, shape) if integers else drawn).astype(dtype)
+    if value.signal:
+        drawn = value.mean + SIGNALS[value.signal](shape, value.std, random)
+        return numpy.clip(drawn, value.lo, value.hi).astype(dtype)
     drawn = value.mean + value.std * random.standard_normal(shape)
     return numpy.clip(drawn, value.lo, value.hi).astype(dtype)
 

@@ -11,7 +11,9 @@ A model is `models/NAME.yaml`:
     weights: {PATTERN: RECIPE}        weights.py; in ONNX text the tensors that are declared
                                       and have no value
     inputs: {NAME: {lo, hi, mean, std}}  without them mean 0, std 1 in [-10, 10]; integers
-                                      have no mean and std, and are uniform
+                                      have no mean and std, and are uniform; `signal` (tones,
+                                      smooth: signals.py) in place of independent numbers, of
+                                      which mpopt gets samples
     targets: {NAME: {...}}            inputs that the graph with the loss alone has
     rows: {ROW: VERDICT}              ROW is a --precision or `train`; VERDICT is what is
                                       right, `passes` or `fails`, or `unjudged`
@@ -30,12 +32,15 @@ import onnx.parser
 import skeleton
 import yaml
 from onnx import helper, numpy_helper
+from signals import SIGNALS
 from weights import make_weight
 
 FOLDER = Path(__file__).resolve().parent
 VERDICTS = ("passes", "fails", "unjudged")
 KEYS = {"about", "graph", "kernels", "loss", "seed", "weights", "inputs", "targets", "rows", "options"}
 MOST_MODELS = 90
+# Samples that mpopt gets of a signal: others than those of the evaluations.
+SAMPLES = 8
 MOST_BYTES = 2 << 20
 
 
@@ -47,6 +52,7 @@ class Input:
     hi: float = 10
     mean: float = 0
     std: float | None = 1
+    signal: str = ""
 
 
 @dataclass
@@ -86,7 +92,21 @@ class Model:
         else:
             file = folder / f"{self.name}.onnx"
             file.write_bytes(self.proto().SerializeToString())
+            if any(value.signal for value in self.inputs.values()):
+                numpy.savez(file.with_suffix(".npz"), **self.samples())
         return file
+
+    def samples(self) -> dict[str, numpy.ndarray]:
+        """What a user would have of the inputs that are signals."""
+        random = numpy.random.RandomState(self.seed + 2)
+        made = {}
+        for value in onnx.parser.parse_model(self.graph).graph.input:
+            if its := self.inputs.get(value.name, Input()).signal:
+                shape = (SAMPLES, *(dim.dim_value for dim in value.type.tensor_type.shape.dim))
+                given = self.inputs[value.name]
+                drawn = [SIGNALS[its](shape[1:], given.std or 1, random) for _ in range(SAMPLES)]
+                made[value.name] = numpy.clip(given.mean + numpy.stack(drawn), given.lo, given.hi).astype(numpy.float32)
+        return made
 
     def proto(self, text: str = "") -> onnx.ModelProto:
         """The ONNX model, or that of another text, its declared tensors without a value made by recipe."""
@@ -108,10 +128,13 @@ class Model:
     def inputs_of(self, row: str) -> dict[str, Input]:
         return self.inputs | (self.targets if row == "train" else {})
 
-    def arguments(self, row: str) -> list[str]:
-        """Options of mpopt that declare the inputs of a row."""
+    def arguments(self, row: str, file: Path) -> list[str]:
+        """Options of mpopt that declare the inputs of a row, whose file has samples of signals beside it."""
         given = list(self.options)
         for name, value in self.inputs_of(row).items():
+            if value.signal:
+                given += ["--input", f"{name}=@{file.with_suffix('.npz')}"]
+                continue
             given += ["--input", f"{name}={value.lo:g}:{value.hi:g}"]
             if value.std is not None:
                 given += ["--input", f"{name}~{value.mean:g},{value.std:g}"]

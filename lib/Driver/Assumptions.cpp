@@ -185,6 +185,7 @@ static llvm::Error readValues(InputRange &range, StringRef name,
   range.bound = values->bound;
   range.elements = std::move(values->elements);
   range.frequencies = std::move(values->frequencies);
+  range.samples = std::move(values->samples);
   if (values->mean && !range.mean) {
     range.mean = values->mean;
     range.std = values->std;
@@ -273,6 +274,14 @@ static DictionaryAttr describe(const AssumedInput &assumed, Builder &builder) {
       add(kMeanElementsKey, makeList(elements.shape, elements.mean, builder));
       add(kStdElementsKey, makeList(elements.shape, elements.std, builder));
     }
+  }
+  if (declared && declared->samples &&
+      isa<FloatType>(getElementType(assumed.input))) {
+    const SampleValues &samples = *declared->samples;
+    add(kSamplesKey,
+        DenseElementsAttr::get(
+            RankedTensorType::get(samples.shape, builder.getF32Type()),
+            ArrayRef(samples.numbers)));
   }
   if (declared && declared->zipf)
     add("zipf", builder.getF64FloatAttr(*declared->zipf));

@@ -224,13 +224,49 @@ static Expected<NpzRange> readFrequencies(const ZipMember &member) {
   return range;
 }
 
+namespace {
+/// The first evaluations of a sample, as many as are worth their time: the
+/// range analysis evaluates ops on them (lib/Ranges/Samples).
+class FirstValues {
+public:
+  void begin(const NpyHeader &header) {
+    if (header.byColumns || header.shape.empty() || header.count == 0)
+      return;
+    values.shape = header.shape;
+    int64_t row = int64_t(header.count) / header.shape.front();
+    values.shape.front() =
+        std::min(header.shape.front(), std::max<int64_t>(kMost / row, 1));
+    wanted = size_t(values.shape.front() * row);
+    if (wanted > size_t(kMost))
+      wanted = 0;
+  }
+  void add(llvm::ArrayRef<double> block) {
+    llvm::append_range(
+        values.numbers,
+        block.take_front(wanted - std::min(wanted, values.numbers.size())));
+  }
+  std::shared_ptr<const SampleValues> take() {
+    return wanted ? std::make_shared<const SampleValues>(std::move(values))
+                  : nullptr;
+  }
+
+private:
+  /// 16 MiB: a picture of 1,024 x 1,024, half a minute of sound at 44 kHz.
+  static constexpr int64_t kMost = int64_t(1) << 22;
+  SampleValues values;
+  size_t wanted = 0;
+};
+} // namespace
+
 static Expected<NpzRange> readSample(const ZipMember &member, StringRef name) {
   double sum = 0, squares = 0, count = 0;
   Interval hull{kInfinity, -kInfinity};
   ClassCounts counts;
   SampleGroups groups;
+  FirstValues values;
   auto begin = [&](const NpyHeader &header) {
     groups.begin(header);
+    values.begin(header);
     return Error::success();
   };
   auto visit = [&](llvm::ArrayRef<double> block) {
@@ -243,14 +279,18 @@ static Expected<NpzRange> readSample(const ZipMember &member, StringRef name) {
     }
     count += double(block.size());
     groups.add(block);
+    values.add(block);
   };
   if (Error error = readNpy(member, name, begin, visit))
     return std::move(error);
   double mean = sum / count;
   auto frequencies = counts.take();
-  return NpzRange{hull, frequencies ? nullptr : groups.take(), mean,
+  return NpzRange{hull,
+                  frequencies ? nullptr : groups.take(),
+                  mean,
                   std::sqrt(std::max(0.0, squares / count - mean * mean)),
-                  std::move(frequencies)};
+                  std::move(frequencies),
+                  values.take()};
 }
 
 namespace {

@@ -25,6 +25,12 @@ struct ElementBounds {
   std::vector<double> mean = {}, std = {};
 };
 
+/// The values of a sample, row-major; of many, the first.
+struct SampleValues {
+  std::vector<int64_t> shape;
+  std::vector<float> numbers;
+};
+
 /// The range of one input, from a file.
 struct NpzRange {
   Interval bound;
@@ -35,6 +41,8 @@ struct NpzRange {
   /// Shares of the classes from 0 on, which sum to 1: of a sample of integers,
   /// or given. Null if there are none.
   std::shared_ptr<const std::vector<double>> frequencies;
+  /// The values themselves, of a sample that is not too large.
+  std::shared_ptr<const SampleValues> samples;
 };
 
 /// The shapes that an archive states before any element is unpacked.

@@ -50,6 +50,8 @@ struct InputRange {
   std::optional<double> mean, std;
   /// Set where the bound differs from element to element.
   std::shared_ptr<const ElementBounds> elements;
+  /// Values of the input.
+  std::shared_ptr<const SampleValues> samples;
   /// The file that states bound and moments, which are read once its shapes
   /// fit the model's input; empty if none was given.
   std::string file;

@@ -127,6 +127,7 @@ RangeAnalysis::Driver::Driver(Driver &base, const ChangedModule &change,
     : profile(base.profile), base(&base), originals(&change.originals),
       limit(base.limit), sampleCount(base.sampleCount), shared(base.shared) {
   shared.nearly = true;
+  sampled.readFrom(base.sampled, change.originals);
   allowRelaxation(base.allowance, base.contractions);
   // Known elements go by value: those of the copy are found anew, where shape
   // arithmetic may have them.

@@ -79,6 +79,7 @@ void RangeAnalysis::Driver::visit(Operation *op) {
     if (!transfer || !entries.contains(result))
       setValue(result, anything(result));
   correlate(op);
+  useSamples(op);
   if ((!transfer || losesTrack(op)) && counted.insert(op).second)
     unknown.push_back(op);
   current = outer;
@@ -97,6 +98,21 @@ void RangeAnalysis::Driver::correlate(Operation *op) {
   for (OpResult result : op->getResults())
     if (Entry &entry = get(result); !entry.knowsSpread)
       entry.spread = combineOperands(result);
+}
+
+/// Samples tell better than moments of single elements.
+void RangeAnalysis::Driver::useSamples(Operation *op) {
+  if (op->hasAttr(kBackwardAttr))
+    return;
+  for (OpResult result : op->getResults()) {
+    const samples::Array *array = sampled.evaluate(result);
+    if (!array)
+      continue;
+    Entry &entry = get(result);
+    samples::estimate(entry.pre, *array);
+    entry.rounded.reset();
+    entry.magnitudes.reset();
+  }
 }
 
 void RangeAnalysis::Driver::giveSpread(unsigned index, Spread spread) {
@@ -148,6 +164,7 @@ void RangeAnalysis::Driver::visitArgument(FunctionOpInterface function,
     limit.joint = limit.most;
   setValue(argument, std::move(value));
   get(argument).spread = spreadOfArgument(argument, sampleCount);
+  sampled.declare(argument);
 }
 
 void RangeAnalysis::Driver::visitFunction(FunctionOpInterface function) {

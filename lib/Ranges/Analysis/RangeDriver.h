@@ -11,6 +11,7 @@
 #define MPOPT_LIB_RANGES_ANALYSIS_RANGEDRIVER_H
 
 #include "lib/Ranges/Linear/LinearBounds.h"
+#include "lib/Ranges/Samples/Samples.h"
 #include "mpopt/Ranges/Analysis/ChangedModule.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Ranges/Spread/SpreadContext.h"
@@ -121,6 +122,7 @@ private:
   void inferElements(mlir::Operation *op);
   bool losesTrack(mlir::Operation *op);
   void correlate(mlir::Operation *op);
+  void useSamples(mlir::Operation *op);
   void propagate(mlir::Block &body, const ChangedModule &change);
   bool isAsBefore(mlir::Value result);
   void visitFunction(mlir::FunctionOpInterface function);
@@ -161,6 +163,7 @@ private:
   bool trains = false;
   SharedSums shared;
   linear::LinearBounds relaxation{*this};
+  samples::Samples sampled{*this};
   /// The first allowance of `relaxation`, and the contractions that may ask.
   double allowance = 0;
   size_t contractions = 0;

@@ -20,6 +20,16 @@ AbstractValue mpopt::smeared(const AbstractValue &value, size_t rank) {
   return result;
 }
 
+std::optional<SmallVector<int64_t>>
+mpopt::getNumbers(std::optional<ArrayRef<int64_t>> attribute, Value operand,
+                  TransferContext &ctx) {
+  if (attribute)
+    return SmallVector<int64_t>(*attribute);
+  if (!operand)
+    return std::nullopt;
+  return ctx.shapes().constants(operand);
+}
+
 AbstractValue mpopt::constantValue(double number, size_t rank) {
   Cell cell{number, number, number, 0, number, number};
   if (!std::isfinite(number))

@@ -9,6 +9,7 @@ import math
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -148,7 +149,7 @@ rows: {fp16: passes}
 def test_declared_tensors_become_weights():
     model = table.parse_model("product", TEXT)
     assert {tensor.name: list(tensor.dims) for tensor in model.proto().graph.initializer} == {"w": [3, 4], "c": []}
-    assert model.arguments("fp16") == ["--input", "x=-2:2", "--input", "x~0,1"]
+    assert model.arguments("fp16", Path("t.onnx")) == ["--input", "x=-2:2", "--input", "x~0,1"]
 
 
 @pytest.mark.parametrize("old, new, message", [

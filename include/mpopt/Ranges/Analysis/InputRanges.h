@@ -22,6 +22,10 @@ inline constexpr llvm::StringLiteral kMaskKey = "mask";
 inline constexpr llvm::StringLiteral kMeanElementsKey = "mean_elements",
                                      kStdElementsKey = "std_elements";
 
+/// Samples of a float input, a dense f32 tensor: with one axis more than the
+/// input in front, or one behind the other along the input's first axis.
+inline constexpr llvm::StringLiteral kSamplesKey = "samples";
+
 /// The values that an undescribed integer input may hold.
 struct IntegerInput {
   /// The possible values, with the negative indices that count from the end.

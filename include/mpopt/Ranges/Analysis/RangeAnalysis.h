@@ -10,10 +10,11 @@
 // and, where the bounds differ from element to element, `lo_elements` and
 // `hi_elements`, two dense f64 tensors whose shape broadcasts to the input's
 // (`mean` and `std` are then left out unless they are declared).
-// Targets may have `zipf` and `frequencies` (Settings.h), too.
-// Without it, floats lie in [-10, 10] (mean 0, standard deviation 1), integers
-// in the index range of the tensor that they index, or in their type. The
-// module's `mp.target` names the target profile.
+// `samples` (InputRanges.h) has values of the input, on which the ops behind it
+// are evaluated. Targets may have `zipf` and `frequencies` (Settings.h),
+// too. Without it, floats lie in [-10, 10] (mean 0, standard deviation 1),
+// integers in the index range of the tensor that they index, or in their type.
+// The module's `mp.target` names the target profile.
 //
 //===----------------------------------------------------------------------===//
 

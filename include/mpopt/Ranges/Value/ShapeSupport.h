@@ -28,6 +28,12 @@ AbstractValue someOf(const AbstractValue &value, int64_t axis);
 AbstractValue concatenated(llvm::ArrayRef<AbstractValue> parts, int64_t axis,
                            llvm::ArrayRef<int64_t> sizes, size_t limit);
 
+/// The numbers of an attribute, or what is known of the operand that may have
+/// them instead.
+std::optional<llvm::SmallVector<int64_t>>
+getNumbers(std::optional<llvm::ArrayRef<int64_t>> attribute,
+           mlir::Value operand, TransferContext &ctx);
+
 /// A tensor whose elements are all `number`, of one cell.
 AbstractValue constantValue(double number, size_t rank);
 

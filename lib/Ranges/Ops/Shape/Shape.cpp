@@ -18,17 +18,6 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// The attribute, or what is known of the operand's elements.
-static std::optional<SmallVector<int64_t>>
-getNumbers(std::optional<ArrayRef<int64_t>> attribute, Value operand,
-           TransferContext &ctx) {
-  if (attribute)
-    return SmallVector<int64_t>(*attribute);
-  if (!operand)
-    return std::nullopt;
-  return ctx.shapes().constants(operand);
-}
-
 /// One group for what nobody can follow: an unknown rank on either side.
 static void transferSmeared(TransferContext &ctx, unsigned operand = 0,
                             unsigned result = 0) {
