@@ -10,6 +10,8 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Driver/OptionValues.h"
 #include "mpopt/Import/Import.h"
+#include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Report/Keys.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Builders.h"
@@ -57,7 +59,7 @@ private:
 } // namespace
 
 Error EntryReader::readRange(StringRef value) {
-  llvm::Expected<Interval> range = parseInterval("range", value);
+  llvm::Expected<Interval> range = parseInterval(keys::kRange, value);
   if (!range)
     return fail(llvm::toString(range.takeError()));
   if (std::isinf(range->lo) || std::isinf(range->hi))
@@ -78,8 +80,7 @@ Error EntryReader::readDtypes(StringRef value) {
   SmallVector<StringRef> words;
   value.split(words, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (StringRef word : words)
-    if (Error error =
-            readFormat("dtypes", word, stated.dtypes.emplace_back()))
+    if (Error error = readFormat("dtypes", word, stated.dtypes.emplace_back()))
       return error;
   return Error::success();
 }
@@ -95,8 +96,7 @@ Error EntryReader::readNumbers(StringRef key, StringRef value, Range &numbers,
     if (!number || std::isinf(*number) || *number < least ||
         (whole && (*number != std::floor(*number) || *number > 0x1p48)))
       return fail(key + ": '" + word + "' is no such number");
-    numbers.push_back(
-        static_cast<std::decay_t<decltype(numbers[0])>>(*number));
+    numbers.push_back(static_cast<std::decay_t<decltype(numbers[0])>>(*number));
   }
   return Error::success();
 }
@@ -113,16 +113,15 @@ Error EntryReader::readNumber(StringRef key, StringRef value, double &number,
 }
 
 Error EntryReader::readFact(StringRef key, StringRef value) {
-  constexpr double kAny = -std::numeric_limits<double>::infinity();
   if (!given.insert(key).second)
     return fail("two values for '" + key + "'");
-  if (key == "range")
+  if (key == keys::kRange)
     return readRange(value);
   if (key == "dtypes")
     return readDtypes(value);
   if (key == "mean")
-    return readNumber(key, value, stated.mean, kAny);
-  if (key == "std")
+    return readNumber(key, value, stated.mean, -kInfinity);
+  if (key == keys::kStd)
     return readNumber(key, value, stated.deviation, 0);
   if (key == "slope")
     return readNumbers(key, value, stated.slopes, /*whole=*/false, 0);
@@ -131,15 +130,15 @@ Error EntryReader::readFact(StringRef key, StringRef value) {
   if (key == "dtype")
     return readFormat(key, value, stated.dtype);
   SmallVector<int64_t> numbers;
-  bool isShape = key == "shape";
+  bool isShape = key == keys::kShape;
   if (!isShape && key != "terms" && key != "like")
     return fail("there is no '" + key +
                 "': range, mean, std, slope, dtypes, accumulator, terms, like, "
                 "shape or dtype");
   if (isShape && value.empty())
     return stated.shape.emplace(), Error::success();
-  if (Error error = readNumbers(key, value, numbers, /*whole=*/true,
-                                isShape ? -1 : 0))
+  if (Error error =
+          readNumbers(key, value, numbers, /*whole=*/true, isShape ? -1 : 0))
     return error;
   if (isShape)
     return stated.shape = std::move(numbers), Error::success();
@@ -154,13 +153,14 @@ Error EntryReader::readFact(StringRef key, StringRef value) {
 
 /// A bound alone says no more than that: uniform on it.
 Error EntryReader::complete() {
-  for (StringRef needed : {"range", "slope", "dtypes"})
+  for (StringRef needed :
+       {StringRef(keys::kRange), StringRef("slope"), StringRef("dtypes")})
     if (!given.count(needed))
       return fail("'" + needed + "' is missing");
   auto [lo, hi] = stated.range;
-  if (given.count("mean") != given.count("std"))
+  if (given.count("mean") != given.count(keys::kStd))
     return fail("'mean' and 'std' go together");
-  if (!given.count("std")) {
+  if (!given.count(keys::kStd)) {
     stated.mean = lo / 2 + hi / 2;
     stated.deviation = (hi / 2 - lo / 2) / std::sqrt(3.0);
   }

@@ -278,6 +278,22 @@ static std::optional<AbstractValue> errorOfMasked(const MaskedScores &scores,
   return result;
 }
 
+/// Adds what is lost whole, and the error of the sum inside of the op.
+static void addLosses(StorageError &error, const Cell &x, double lost,
+                      const std::optional<InnerSum> &inner) {
+  double all = x.mean * x.mean + x.variance;
+  if (lost > 0) {
+    StorageError gone;
+    gone.mean = -x.mean;
+    gone.square = all;
+    error.add(gone, lost);
+  }
+  if (inner) {
+    error.mean += inner->ofResult.mean * x.mean;
+    error.square += inner->ofResult.square * all;
+  }
+}
+
 std::optional<AbstractValue> StorageErrors::errorOf(Value value, double lost,
                                                     ArrayRef<int64_t> dims) {
   const FloatFormat &format = *getFloatFormat(getElementType(value));
@@ -322,16 +338,7 @@ std::optional<AbstractValue> StorageErrors::errorOf(Value value, double lost,
     // of two independent numbers of one distribution has twice its variance.
     if (isWrong(value))
       error.square += 2 * x.variance;
-    if (lost > 0) {
-      StorageError gone;
-      gone.mean = -x.mean;
-      gone.square = x.mean * x.mean + x.variance;
-      error.add(gone, lost);
-    }
-    if (inner) {
-      error.mean += inner->ofResult.mean * x.mean;
-      error.square += inner->ofResult.square * (x.mean * x.mean + x.variance);
-    }
+    addLosses(error, x, lost, inner);
     square += error.square;
     cells[group] = toCell(error);
   }

@@ -24,8 +24,8 @@ LogicalResult CustomOp::inferResultTypes(const ShapeFacts &,
     for (int64_t size : stated.asArrayRef())
       shape->push_back(size < 0 ? kDynamic : size);
   }
-  types.push_back(getTensorType(
-      shape, getDtype() ? *getDtype() : getElementType(like)));
+  types.push_back(
+      getTensorType(shape, getDtype() ? *getDtype() : getElementType(like)));
   return success();
 }
 
@@ -34,8 +34,8 @@ LogicalResult CustomOp::verify() {
     return emitOpError("has no operand ") << getLike();
   size_t slopes = getSlopes().size();
   if (slopes != 1 && slopes != getInputs().size())
-    return emitOpError("has ") << slopes << " slopes and "
-                               << getInputs().size() << " operands";
+    return emitOpError("has ")
+           << slopes << " slopes and " << getInputs().size() << " operands";
   return success();
 }
 
@@ -46,8 +46,9 @@ Type CustomOp::getComputedType() {
 bool CustomOp::isWrong() {
   Type type = getComputedType();
   return isa<FloatType>(type) &&
-         llvm::none_of(getDtypes().getAsRange<TypeAttr>(),
-                       [&](TypeAttr right) { return right.getValue() == type; });
+         llvm::none_of(getDtypes().getAsRange<TypeAttr>(), [&](TypeAttr right) {
+           return right.getValue() == type;
+         });
 }
 
 int64_t CustomOp::countTerms() {

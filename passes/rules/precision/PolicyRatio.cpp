@@ -129,14 +129,14 @@ void PolicyRatio::judge(mp::ExpOp ratio, Value policy, double error,
   FindingBuilder finding = report(ratio, ratio.getResult(), Certainty::Likely);
   finding.severity(isClipped ? Severity::Error : Severity::Warning)
       .dtype(getElementType(policy))
-      .message("log-probabilities in " + format.name + " are " +
-               describeError(ratio.getResult(), mean, format) +
-               ", which grows with the root of the length: without any update " +
-               printShare(off) + " of the ratios are off by over " +
-               print(far) + ", " + printShare(clipped) + " outside of 1 +- " +
-               print(clip) +
-               "; compute the last product and the log-softmax in FP32 in both "
-               "engines, all else in the same format, FP16 rather than BF16")
+      .message(
+          "log-probabilities in " + format.name + " are " +
+          describeError(ratio.getResult(), mean, format) +
+          ", which grows with the root of the length: without any update " +
+          printShare(off) + " of the ratios are off by over " + print(far) +
+          ", " + printShare(clipped) + " outside of 1 +- " + print(clip) +
+          "; compute the last product and the log-softmax in FP32 in both "
+          "engines, all else in the same format, FP16 rather than BF16")
       .cause(policy, "are the log-probabilities");
 }
 

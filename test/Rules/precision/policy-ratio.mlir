@@ -24,6 +24,20 @@ func.func @in_bf16(%logits: tensor<4x16x64xbf16>, %chosen: tensor<4x16x1xi64>, %
 
 // -----
 
+// Of logits that are far apart, FP16's are as far off as BF16's of usual ones.
+func.func @in_f16(%logits: tensor<4x16x64xf16> {mp.assume = {lo = -60.0 : f64, hi = 60.0 : f64, mean = 0.0 : f64, std = 10.0 : f64}}, %chosen: tensor<4x16x1xi64>, %old: tensor<4x16x1xf16>)
+    -> tensor<4x16x1xf16> {
+  %0 = mp.log_softmax %logits {axis = -1 : i64} : (tensor<4x16x64xf16>) -> tensor<4x16x64xf16>
+  // expected-note@below {{are the log-probabilities}}
+  %1 = mp.gather_elements %0, %chosen {axis = -1 : i64} : (tensor<4x16x64xf16>, tensor<4x16x1xi64>) -> tensor<4x16x1xf16>
+  %2 = mp.sub %1, %old : (tensor<4x16x1xf16>, tensor<4x16x1xf16>) -> tensor<4x16x1xf16>
+  // expected-warning@below {{log-probabilities in f16 are}}
+  %3 = mp.exp %2 : (tensor<4x16x1xf16>) -> tensor<4x16x1xf16>
+  return %3 : tensor<4x16x1xf16>
+}
+
+// -----
+
 // No log-probabilities: a distance.
 func.func @clean_f16(%x: tensor<4x16xf16>, %y: tensor<4x16xf16>) -> tensor<4x16xf16> {
   %0 = mp.sub %x, %y : (tensor<4x16xf16>, tensor<4x16xf16>) -> tensor<4x16xf16>

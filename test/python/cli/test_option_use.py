@@ -37,6 +37,7 @@ OPTIONS = {
     "effort": ("high", ASSUMING),
     "input": ("x=0:1", ASSUMING | CONVERTING),
     "assume": ("0:1", ASSUMING | CONVERTING),
+    "op": ("acme::Mix=range=0:1;slope=1;dtypes=f32", ASSUMING | CONVERTING),
     "dim": ("N=2", IMPORTING | CONVERTING),
     "input-shape": ("x=1x2", IMPORTING | CONVERTING),
     "method": ("forward", IMPORTING),
