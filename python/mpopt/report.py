@@ -162,7 +162,9 @@ class Report:
 
     def raise_if(self, severity: str = "warning") -> None:
         """Raises `mpopt.FindingsError` if there are findings of at least this severity, which
-        the baseline does not have and nothing suppresses."""
+        the baseline does not have and nothing suppresses; `never` raises for none."""
+        if severity == "never":
+            return
         found = [finding for finding in self.findings.filter(severity=severity)
                  if "standing" not in finding.raw]
         if found:

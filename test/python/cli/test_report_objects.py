@@ -117,6 +117,10 @@ def test_raise_if(bad, fine):
     assert caught.value.report is bad and isinstance(caught.value, mpopt.Error)
     with pytest.raises(mpopt.FindingsError):
         mpopt.check(bad.path, precision="fp16", fail_on="error")
+    # As on the command line.
+    assert mpopt.check(bad.path, precision="fp16", fail_on="never").findings
+    with pytest.raises(mpopt.Error, match="'loud' is none of"):
+        bad.raise_if("loud")
 
 
 def test_the_page_of_a_notebook_has_no_script(bad):
