@@ -8,6 +8,7 @@
 #include "Opset.h"
 #include "Restore.h"
 #include "Rewrite.h"
+#include "ScaledOperands.h"
 #include "Tensors.h"
 #include "WidenAll.h"
 #include "Work.h"
@@ -50,6 +51,8 @@ struct OnnxConverter::State {
   std::vector<Placed> placed;
   std::string dataName;
   bool isUnsorted = false;
+  /// Of constants, before the first change; nothing: there was none.
+  std::optional<uint64_t> bytesBefore;
 };
 
 OnnxConverter::OnnxConverter(std::unique_ptr<State> state)
@@ -116,7 +119,7 @@ Expected<Conversion> OnnxConverter::convert(const ConvertRequest &request) {
         ", and BF16 came with " + std::to_string(kFirstWithBf16) +
         ": --opset raises it");
   Conversion report;
-  report.bytesBefore = sumConstants(proto);
+  report.bytesBefore = state->bytesBefore.value_or(sumConstants(proto));
   if (proto.training_info_size() > 0) {
     report.warnings.push_back("training_info is left out");
     proto.clear_training_info();
@@ -157,6 +160,12 @@ int64_t OnnxConverter::getOpset() const {
 
 Error OnnxConverter::raiseOpset(unsigned opset) {
   return convert::raiseOpset(state->file.model, opset);
+}
+
+Expected<std::vector<TensorInFp8>>
+OnnxConverter::scaleOperands(const ScaledProducts &products) {
+  state->bytesBefore = sumConstants(state->file.model);
+  return convert::scaleOperands(state->file.model, *state->tensors, products);
 }
 
 Conversion OnnxConverter::widenAll() {

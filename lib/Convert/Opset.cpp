@@ -144,8 +144,8 @@ TensorProto &Raiser::addConstant(int index, int32_t dtype, bool isScalar,
 
 void Raiser::addInts(int index, llvm::ArrayRef<int64_t> numbers,
                      bool isScalar) {
-  TensorProto &tensor = addConstant(index, TensorProto::INT64, isScalar,
-                                    int64_t(numbers.size()));
+  TensorProto &tensor =
+      addConstant(index, TensorProto::INT64, isScalar, int64_t(numbers.size()));
   for (int64_t number : numbers)
     tensor.add_int64_data(number);
 }
@@ -153,8 +153,8 @@ void Raiser::addInts(int index, llvm::ArrayRef<int64_t> numbers,
 /// In the type of the first operand.
 void Raiser::addFloats(int index, llvm::ArrayRef<float> numbers,
                        bool isScalar) {
-  TensorProto &tensor = addConstant(index, TensorProto::FLOAT, isScalar,
-                                    int64_t(numbers.size()));
+  TensorProto &tensor =
+      addConstant(index, TensorProto::FLOAT, isScalar, int64_t(numbers.size()));
   for (float number : numbers)
     tensor.add_float_data(number);
   // Scales are FP32 whatever they scale.
@@ -353,42 +353,41 @@ static void refuseScan9(Raiser &at) {
 }
 
 /// In the order of opsets.
-static constexpr Rule kRules[] = {
-    {9, "BatchNormalization", raiseBatchNorm9},
-    {9, "Upsample", raiseUpsample9},
-    {9, "Scan", refuseScan9},
-    {10, "Upsample", raiseUpsample10},
-    {10, "Slice", raiseSlice10},
-    {10, "TopK", raiseTopK10},
-    {10, "Dropout", raiseDropout10},
-    {11, "Clip", raiseClip11},
-    {11, "Pad", raisePad11},
-    {11, "Scatter", raiseScatter11},
-    {11, "Resize", raiseResize11},
-    {12, "Dropout", raiseDropout12},
-    {13, "Resize", raiseResize13},
-    {13, "Squeeze", raiseAxes13},
-    {13, "Unsqueeze", raiseAxes13},
-    {13, "ReduceSum", raiseAxes13},
-    {13, "Split", raiseSplit13},
-    {13, "Softmax", raiseSoftmax13},
-    {13, "LogSoftmax", raiseSoftmax13},
-    {13, "Hardmax", raiseSoftmax13},
-    {14, "BatchNormalization", raiseBatchNorm14},
-    {16, "RoiAlign", raiseRoiAlign16},
-    {18, "ReduceL1", raiseAxes13},
-    {18, "ReduceL2", raiseAxes13},
-    {18, "ReduceLogSum", raiseAxes13},
-    {18, "ReduceLogSumExp", raiseAxes13},
-    {18, "ReduceMax", raiseAxes13},
-    {18, "ReduceMean", raiseAxes13},
-    {18, "ReduceMin", raiseAxes13},
-    {18, "ReduceProd", raiseAxes13},
-    {18, "ReduceSumSquare", raiseAxes13},
-    {18, "Split", raiseSplit18},
-    {20, "GridSample", raiseGridSample20},
-    {20, "DFT", raiseDft20},
-    {21, "GroupNormalization", raiseGroupNorm21}};
+static constexpr Rule kRules[] = {{9, "BatchNormalization", raiseBatchNorm9},
+                                  {9, "Upsample", raiseUpsample9},
+                                  {9, "Scan", refuseScan9},
+                                  {10, "Upsample", raiseUpsample10},
+                                  {10, "Slice", raiseSlice10},
+                                  {10, "TopK", raiseTopK10},
+                                  {10, "Dropout", raiseDropout10},
+                                  {11, "Clip", raiseClip11},
+                                  {11, "Pad", raisePad11},
+                                  {11, "Scatter", raiseScatter11},
+                                  {11, "Resize", raiseResize11},
+                                  {12, "Dropout", raiseDropout12},
+                                  {13, "Resize", raiseResize13},
+                                  {13, "Squeeze", raiseAxes13},
+                                  {13, "Unsqueeze", raiseAxes13},
+                                  {13, "ReduceSum", raiseAxes13},
+                                  {13, "Split", raiseSplit13},
+                                  {13, "Softmax", raiseSoftmax13},
+                                  {13, "LogSoftmax", raiseSoftmax13},
+                                  {13, "Hardmax", raiseSoftmax13},
+                                  {14, "BatchNormalization", raiseBatchNorm14},
+                                  {16, "RoiAlign", raiseRoiAlign16},
+                                  {18, "ReduceL1", raiseAxes13},
+                                  {18, "ReduceL2", raiseAxes13},
+                                  {18, "ReduceLogSum", raiseAxes13},
+                                  {18, "ReduceLogSumExp", raiseAxes13},
+                                  {18, "ReduceMax", raiseAxes13},
+                                  {18, "ReduceMean", raiseAxes13},
+                                  {18, "ReduceMin", raiseAxes13},
+                                  {18, "ReduceProd", raiseAxes13},
+                                  {18, "ReduceSumSquare", raiseAxes13},
+                                  {18, "Split", raiseSplit18},
+                                  {20, "GridSample", raiseGridSample20},
+                                  {20, "DFT", raiseDft20},
+                                  {21, "GroupNormalization", raiseGroupNorm21}};
 
 //===----------------------------------------------------------------------===//
 // Graphs

@@ -247,6 +247,8 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
     hooks.kept(result->keep, result->keepLeaves);
   if (hooks.fixed)
     hooks.fixed(std::move(result->changes));
+  if (hooks.scaled)
+    hooks.scaled(result->scales);
   if (hooks.planned)
     hooks.planned(std::move(result->plan));
   return llvm::Error::success();

@@ -297,7 +297,7 @@ void ModuleCheck::describeScaling() {
     return;
   double aim = options.maxError.value_or(precision.aim);
   result.scaling = describeProducts(module, analyses, *effects, aim);
-  if (!options.scalesFile.empty())
+  if (!options.scalesFile.empty() || options.action == Action::Convert)
     result.scales = chooseScales(module, ranges(), options.scales);
   result.scaling->compared = precision.cost > 0;
   if (!result.scaling->compared)

@@ -96,6 +96,15 @@ void mpopt::writeConversion(llvm::raw_ostream &os, const Options &options,
           json.attribute("why", jsonText(cast.why));
         });
     });
+    if (!made.scaled.empty())
+      json.attributeArray("scaled", [&] {
+        for (const TensorInFp8 &operand : made.scaled)
+          json.object([&] {
+            json.attribute("tensor", jsonText(operand.tensor));
+            json.attribute("to", "f8E4M3FN");
+            json.attribute("scales", llvm::json::Array(operand.scales));
+          });
+      });
     json.attribute("expected_error", judged.error ? jsonNumber(*judged.error)
                                                   : llvm::json::Value(nullptr));
     json.attribute("macs_fp32_share", getWideShare(made));
@@ -119,13 +128,16 @@ std::string mpopt::sumUp(const Options &options,
   // A result that is FP32 for the most part is none that was asked for.
   constexpr double kLittle = 0.9;
   double wide = getWideShare(made);
-  if (wide > kLittle)
+  // Operands in FP8 are not counted.
+  if (wide > kLittle && made.scaled.empty())
     text += llvm::formatv("only {0:P0} of the multiplications became low; ",
                           1 - wide)
                 .str();
   text += plural(made.kept.size(), "node") + " of " +
           std::to_string(judged.nodes) + " in FP32, " +
           plural(made.casts.size(), "inserted cast");
+  if (!made.scaled.empty())
+    text += ", " + plural(made.scaled.size(), "tensor") + " in FP8";
   if (made.bytesBefore > 0)
     text += llvm::formatv(", weights {0:P0} of their size before",
                           double(made.bytesAfter) / double(made.bytesBefore))

@@ -19,7 +19,7 @@ from mpopt._command import Error, ModelFile, PathLike, argument
 if typing.TYPE_CHECKING:
     import onnx
 
-To = typing.Literal["mixed-fp16", "mixed-bf16", "fp16", "bf16", "fp32"]
+To = typing.Literal["mixed-fp16", "mixed-bf16", "fp16", "bf16", "fp8-qdq", "fp32"]
 Names = bool | Sequence[str] | None
 
 

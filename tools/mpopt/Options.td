@@ -228,7 +228,7 @@ def powers_of_two : Switch<"powers-of-two">, Group<written>,
 defm max_error : Valued<"max-error">, Group<written>,
   Visibility<[InCheck, InConvert]>, MetaVarName<"E">,
   HelpText<"the expected error of an output, of its largest magnitude, that "
-           "--convert meets (0.02 to FP16, 0.12 to BF16) or exits 1, and that "
+           "--convert meets (0.02 to FP16, 0.12 to BF16, 0.15 to FP8) or exits 1, and that "
            "--keep-fp32 aims at with --precision fp8-e4m3 (0.125), mxfp8, nvfp4 "
            "or int8 (0.01)">;
 defm keep_fp32 : Valued<"keep-fp32">, Group<written>,
@@ -247,9 +247,10 @@ defm keep_fp32 : Valued<"keep-fp32">, Group<written>,
 class InConverting : Visibility<[InConvert]>;
 
 defm to : Valued<"to">, Group<converted>, InConverting, MetaVarName<"TYPE">,
-  Values<"mixed-fp16,mixed-bf16,fp16,bf16,fp32">,
+  Values<"mixed-fp16,mixed-bf16,fp16,bf16,fp8-qdq,fp32">,
   HelpText<"the types of the result (default mixed-fp16; fp16: nothing stays in "
-           "FP32 for its error)">;
+           "FP32 for its error; fp8-qdq: operands of products in E4M3 by pairs of "
+           "QuantizeLinear and DequantizeLinear, all else mixed-bf16)">;
 defm keep : Valued<"keep">, Group<converted>, InConverting, Flags<[Repeated]>,
   MetaVarName<"NAME|RE|OPTYPE">,
   HelpText<"nodes that stay in FP32; MatMul>Softmax: each MatMul that feeds a "

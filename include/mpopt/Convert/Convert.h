@@ -16,7 +16,9 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 
 namespace mpopt {
 
@@ -60,10 +62,24 @@ struct ConvertedBorder {
   std::string name, from, to;
 };
 
+/// The products that read FP8, and the scales that are known of activations
+/// (one) and weights (one a column), by tensor.
+struct ScaledProducts {
+  std::set<std::string> nodes;
+  std::map<std::string, std::vector<double>> scales;
+};
+
+/// An operand that is read as codes.
+struct TensorInFp8 {
+  std::string tensor;
+  std::vector<double> scales;
+};
+
 struct Conversion {
   std::vector<KeptNode> kept;
   std::vector<InsertedCast> casts;
   std::vector<ConvertedBorder> io;
+  std::vector<TensorInFp8> scaled;
   std::vector<std::string> warnings;
   uint64_t bytesBefore = 0, bytesAfter = 0; ///< of constants
   /// Multiplications of products, and those of them in FP32; bytes that
@@ -102,6 +118,10 @@ public:
   /// Raises ONNX's own domain to that opset. The error is one line, and the
   /// model is of no use then.
   llvm::Error raiseOpset(unsigned opset);
+  /// Gives operands of products of the main graph as FP8 codes. The error is
+  /// one line.
+  llvm::Expected<std::vector<TensorInFp8>>
+  scaleOperands(const ScaledProducts &products);
   /// Mixed precision. The error is one line.
   llvm::Expected<Conversion> convert(const ConvertRequest &request);
   /// All 16-bit floats to FP32.

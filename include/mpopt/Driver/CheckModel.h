@@ -15,6 +15,7 @@
 #include "mpopt/Repair/ConversionPlan.h"
 #include "mpopt/Report/Change.h"
 #include "mpopt/Report/Keep.h"
+#include "mpopt/Report/ProductReport.h"
 #include "mpopt/Report/Report.h"
 
 namespace mpopt {
@@ -31,6 +32,8 @@ struct CheckHooks {
   llvm::function_ref<void(llvm::ArrayRef<KeptOpRef>, unsigned stay)> kept;
   /// Called with the tried fixes that change constants.
   llvm::function_ref<void(std::vector<ConstantChange>)> fixed;
+  /// Called with the scales of operands.
+  llvm::function_ref<void(llvm::ArrayRef<TensorScale>)> scaled;
   /// Called with the same as a conversion reads it.
   llvm::function_ref<void(ConversionPlan)> planned;
 };
