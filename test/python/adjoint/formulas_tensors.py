@@ -122,7 +122,7 @@ def cum_prod_grad(a, g, x, dynamic=None):
 
 def linear(name):
     def run(a, g, x, *others):
-        import evaluate
+        from mpopt.evaluation import evaluate
         import torch
 
         rest = [None if part is None else torch.as_tensor(part) for part in others]

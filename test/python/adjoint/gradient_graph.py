@@ -1,7 +1,7 @@
 """Graphs of mp ops on which gradients are tried: written as IR and computed by
 evaluate.py while they are built, from which the types follow."""
 
-import evaluate
+from mpopt.evaluation import evaluate
 import numpy as np
 import torch
 

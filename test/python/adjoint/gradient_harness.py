@@ -2,15 +2,24 @@
 
 import subprocess
 
-import evaluate
-import mp_ir
+import formulas
 import numpy as np
 import torch
+from mpopt.evaluation import evaluate, ir
 from tool import BIN
 
 TOLERANCE = 2e-6
 # The tensors are small, and other tests run beside.
 torch.set_num_threads(1)
+
+
+# What PyTorch computes are the ops of the forward pass; those that are gradients have
+# formulas, which know nothing of autograd.
+def run_gradient(name, operands, attributes):
+    return [torch.as_tensor(array) for array in formulas.run(name, operands, attributes, evaluate.FORWARD)]
+
+
+evaluate.run_other = run_gradient
 
 
 def differentiate(text, options="wrt=inputs seed=argument"):
@@ -59,7 +68,7 @@ def complaint(graph, function):
 
 def compare(graphs, options="wrt=inputs seed=argument"):
     """Complaints by graph."""
-    return complaints_of(graphs, mp_ir.functions(differentiate("\n".join(graph.text() for graph in graphs), options)))
+    return complaints_of(graphs, ir.functions(differentiate("\n".join(graph.text() for graph in graphs), options)))
 
 
 def complaints_of(graphs, functions):
@@ -79,7 +88,7 @@ def compare_text(text, *arguments):
     IR that no Graph writes. `arguments` are those of the function."""
     given = [torch.as_tensor(np.asarray(argument)) for argument in arguments]
     given = [value.clone().requires_grad_() if value.is_floating_point() else value for value in given]
-    function, = mp_ir.functions(differentiate(text)).values()
+    function, = ir.functions(differentiate(text)).values()
     names = names_of(function)
     seed = seed_of(function)
     # The ops of the backward graph know nothing of autograd: only the result is used.

@@ -6,11 +6,11 @@ import re
 import formulas
 import gradient_cases as cases
 import gradient_harness as harness
-import mp_ir
 import numpy as np
 import pytest
 import random_graphs
 from gradient_graph import Graph
+from mpopt.evaluation import ir
 from tool import ROOT, list_op_classes
 
 GRAPHS, PARTS = int(os.environ.get("MPOPT_RANDOM_GRAPHS", "1000")), 10
@@ -37,7 +37,7 @@ def graphs():
 
 @pytest.fixture(scope="module")
 def functions(graphs):
-    return mp_ir.functions(harness.differentiate("\n".join(graph.text() for graph in graphs)))
+    return ir.functions(harness.differentiate("\n".join(graph.text() for graph in graphs)))
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_a_wrong_graph_is_seen(monkeypatch):
     assert "off by" in harness.compare([graph])["wrong"]
     text = harness.differentiate(graph.text())
     monkeypatch.undo()
-    function = mp_ir.functions(text)["wrong"]
+    function = ir.functions(text)["wrong"]
     assert harness.complaint(graph, function) is None
     for operation in function.regions[0].ops:
         if operation.name == "mp.mish_grad":
@@ -222,7 +222,7 @@ func.func @main(%x: tensor<2x3xf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = 
 
 def test_each_gradient_has_the_dtype_of_its_value():
     text = harness.differentiate(HALF, "wrt=parameters")
-    function, = mp_ir.functions(text).values()
+    function, = ir.functions(text).values()
     assert harness.names_of(function) == ["loss", "grad(w)"]
     types = {(operation.name, operation.types[0].dtype) for operation in function.regions[0].ops if operation.types}
     assert {("mp.mse_loss_grad", "f32"), ("mp.matmul", "f16"), ("mp.cast", "f32"), ("mp.cast", "f16")} <= types

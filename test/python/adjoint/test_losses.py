@@ -3,14 +3,13 @@ with PyTorch's in float64."""
 
 import subprocess
 
-import evaluate
 import gradient_harness as harness
-import mp_ir
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from gradient_graph import type_of
+from mpopt.evaluation import evaluate, ir
 from tool import BIN
 
 RANDOM = np.random.default_rng(0)
@@ -41,7 +40,7 @@ def run(terms, predictions, targets):
                            f"--mp-differentiate=of=loss wrt={wanted}", "-mlir-print-op-generic"],
                           input=text, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    function, = mp_ir.functions(done.stdout).values()
+    function, = ir.functions(done.stdout).values()
     assert "mp.lacks_gradient" not in function.attributes
     feed = {f"in_{name}": x for name, x in named} | targets
     types = function.regions[0].types

@@ -1,7 +1,7 @@
 """Cases of test_soundness.py: gradients that mp-differentiate writes as ops of their own,
 by the formulas with which test/python/adjoint compares autograd's."""
 
-import evaluate
+from mpopt.evaluation import evaluate
 import numpy as np
 import torch
 from formulas import FORMULAS

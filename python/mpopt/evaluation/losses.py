@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from evaluate import op
+from mpopt.evaluation.evaluate import op
 
 # -- losses ----------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from evaluate import op
+from mpopt.evaluation.evaluate import op
 
 # -- attention -------------------------------------------------------------------------
 

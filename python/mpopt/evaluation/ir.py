@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i64": np.int64, "i32": np.int32,
-          "i1": np.bool_, "ui8": np.uint8, "i8": np.int8}
+          "i16": np.int16, "i1": np.bool_, "ui8": np.uint8, "i8": np.int8}
 
 
 @dataclass
@@ -19,6 +19,32 @@ class Type:
 
     shape: tuple | None
     dtype: str
+
+
+def elements_of(data: bytes, type: Type) -> np.ndarray | None:
+    """Those of a tensor in row-major order; None for other numbers of bytes."""
+    dtype = np.dtype(np.uint16 if type.dtype == "bf16" else DTYPES.get(type.dtype, np.void))
+    if type.shape is None or len(data) != np.prod(type.shape, dtype=np.int64) * dtype.itemsize:
+        return None
+    found = np.frombuffer(data, dtype).reshape(type.shape)
+    if type.dtype == "bf16":
+        return (found.astype(np.uint32) << 16).view(np.float32)
+    return found
+
+
+@dataclass
+class Weight:
+    """Bytes of a file."""
+
+    file: str
+    offset: int
+    length: int
+
+    def read(self, type: Type) -> np.ndarray | None:
+        """The elements; None for a dtype that NumPy has not, and packed ones."""
+        with open(self.file, "rb") as file:
+            file.seek(self.offset)
+            return elements_of(file.read(self.length), type)
 
 
 @dataclass
@@ -129,6 +155,8 @@ class Reader:
             bits = int(text, 16)
             if kind in (None, "f64"):
                 return struct.unpack("<d", struct.pack("<Q", bits))[0]
+            if kind == "bf16":
+                kind, bits = "f32", bits << 16
             return float({"f32": np.uint32, "f16": np.uint16}[kind](bits).view(DTYPES[kind]))
         return float(text) if re.search(r"[.eE]", text) else int(text)
 
@@ -148,19 +176,21 @@ class Reader:
             self.expect(">")
         self.expect(":")
         type = self.type()
-        dtype = DTYPES[type.dtype]
+        if type.dtype not in DTYPES and type.dtype != "bf16":
+            return None
+        dtype = DTYPES.get(type.dtype, np.float32)
         if values is None:
             return np.zeros(type.shape, dtype)
         if isinstance(values, str) and values.startswith("0x") and not isinstance(values, bool) and \
                 len(values) > 18:
-            return np.frombuffer(bytes.fromhex(values[2:]), dtype).reshape(type.shape)
+            return elements_of(bytes.fromhex(values[2:]), type)
 
         def one(text):
             if isinstance(text, (bool, list)):
                 return [one(item) for item in text] if isinstance(text, list) else text
             if text.startswith("0x"):
                 return Reader(text).number(type.dtype)
-            return float(text) if type.dtype.startswith("f") else int(text)
+            return float(text) if "f" in type.dtype else int(text)
         array = np.array(one(values), dtype)
         return np.broadcast_to(array, type.shape).copy()
 
@@ -180,6 +210,14 @@ class Reader:
             return self.list(">", self.number) if self.take(":") else (self.expect(">"), [])[1]
         if self.take("dense<"):
             return self.dense()
+        if self.take("#mp.weight<"):
+            file = self.string()
+            self.expect(",")
+            offset = self.number()
+            self.expect(":")
+            length = self.number()
+            self.expect(">")
+            return Weight(file, offset, length)
         if self.take("#"):
             name = self.match(WORD)
             return name + (self.balanced("<", ">") if self.take("<") else "")
@@ -187,7 +225,7 @@ class Reader:
             start, value, kind = self.at, self.number(), None
             if self.take(":"):
                 kind = self.type()
-                if str(kind).startswith("f"):
+                if "f" in str(kind):
                     end, self.at = self.at, start
                     value = float(self.number(kind))
                     self.at = end

@@ -4,8 +4,8 @@ import math
 
 import torch
 import torch.nn.functional as F
-from evaluate import FORWARD, op
-from formulas import window
+from mpopt.evaluation.evaluate import FORWARD, op
+from mpopt.evaluation.windows import window
 
 # -- reductions ------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from evaluate import FORWARD, op
+from mpopt.evaluation.evaluate import FORWARD, op
 
 # -- elementwise -----------------------------------------------------------------------
 

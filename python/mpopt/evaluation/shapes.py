@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 import torch.nn.functional as F
-from evaluate import op
+from mpopt.evaluation.evaluate import op
 
 # -- shapes ----------------------------------------------------------------------------
 
