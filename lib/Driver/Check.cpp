@@ -78,7 +78,9 @@ void Run::judge(size_t index, Progress &progress) {
     applyBaseline(*baseline, mine.rules, options.models.size() == 1, *report);
   printWarnings(*report);
   failing |= llvm::any_of(report->findings, [&](const Finding &finding) {
-    return isFailing(finding, options.failOn);
+    return isFailing(finding, options.failOn) ||
+           (options.failOnWitness && finding.counts() &&
+            !finding.witness.empty());
   });
   failing |= options.requireVerdict && !report->isVerdictKnown();
   reports.push_back(std::move(*report));

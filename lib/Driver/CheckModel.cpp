@@ -6,6 +6,7 @@
 #include "lib/Driver/CompareFloat.h"
 #include "lib/Driver/ConfigFindings.h"
 #include "lib/Driver/DescribeTraining.h"
+#include "lib/Driver/Witness.h"
 
 #include "mpopt/Driver/Assumptions.h"
 #include "mpopt/Driver/CheckModule.h"
@@ -82,7 +83,8 @@ void mpopt::listFindings(std::vector<Finding> findings, Certainty least,
     report.likely += finding.certainty == Certainty::Likely;
     report.possible += finding.certainty == Certainty::Possible;
     report.consequences += !finding.root.empty();
-    if (finding.certainty >= least || finding.byTraining)
+    finding.byWitness = finding.certainty < least && !finding.witness.empty();
+    if (finding.certainty >= least || finding.byTraining || finding.byWitness)
       report.findings.push_back(std::move(finding));
     else
       report.unlisted.push_back({finding.fingerprint, finding.rule,
@@ -235,6 +237,11 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
                   isObserved ? RangeObserver(observeModel) : nullptr);
   if (!result)
     return result.takeError();
+  if (!options.witnesses.empty())
+    if (std::string why = findWitnesses(*imported.module, options.witnesses,
+                                        result->findings);
+        !why.empty())
+      report.warnings.push_back("no witness was sought: " + why);
   fillReport(options, imported, *result, report);
   if (options.models.size() == 1)
     if (llvm::Error error = checkPrograms(options, report.findings))

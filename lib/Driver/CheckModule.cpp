@@ -214,10 +214,11 @@ private:
 };
 } // namespace
 
-// A run may confirm what is only possible: its fixes have to be known, too.
+// A run or a witness may confirm what is only possible: its fixes have to be
+// known, too.
 Certainty ModuleCheck::getLeast() const {
-  return options.action == Action::Instrument ? Certainty::Possible
-                                              : options.minCertainty;
+  bool all = options.action == Action::Instrument || !options.witnesses.empty();
+  return all ? Certainty::Possible : options.minCertainty;
 }
 
 void ModuleCheck::runRules() {

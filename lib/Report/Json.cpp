@@ -180,6 +180,8 @@ static void writeFinding(OStream &json, const Finding &finding) {
   json.attribute("certainty", StringRef(toString(finding.certainty)));
   if (finding.byTraining)
     json.attribute("reachable", "training");
+  if (!finding.witness.empty())
+    attribute(json, "witness", finding.witness);
   writeOp(json, finding.op);
   attribute(json, "tensor", finding.tensor);
   json.attribute("dtype", finding.dtype);
@@ -412,14 +414,14 @@ void mpopt::writeReportFields(OStream &json, const ModelReport &report,
 }
 
 bool mpopt::isFailing(const Finding &finding, std::optional<Severity> failOn) {
-  return finding.counts() && !finding.byTraining && failOn &&
-         finding.severity >= *failOn;
+  return finding.counts() && !finding.byTraining && !finding.byWitness &&
+         failOn && finding.severity >= *failOn;
 }
 
 SeverityCounts mpopt::countSeverities(llvm::ArrayRef<Finding> findings) {
   SeverityCounts counts;
   for (const Finding &finding : findings) {
-    if (!finding.counts() || finding.byTraining)
+    if (!finding.counts() || finding.byTraining || finding.byWitness)
       continue;
     counts.error += finding.severity == Severity::Error;
     counts.warning += finding.severity == Severity::Warning;

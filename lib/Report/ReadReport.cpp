@@ -84,6 +84,7 @@ static void readFinding(JsonReader json, Finding &finding) {
   std::string reachable;
   json.text("reachable", reachable);
   finding.byTraining = reachable == "training";
+  json.text("witness", finding.witness);
   json.child("op", [&](JsonReader inner) { readOp(inner, finding.op); });
   json.text("tensor", finding.tensor);
   json.text("dtype", finding.dtype);

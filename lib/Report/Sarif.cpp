@@ -195,6 +195,8 @@ void SarifWriter::writeProperties(const ModelReport &report,
       json.attribute("tensor", clip(finding.tensor, kMostName));
     if (!finding.dtype.empty())
       json.attribute("dtype", clip(finding.dtype));
+    if (!finding.witness.empty())
+      json.attribute("witness", jsonText(finding.witness));
     if (finding.effect) {
       json.attribute("output", clip(finding.effect->output, kMostName));
       json.attribute("expectedError", jsonNumber(finding.effect->error));

@@ -153,6 +153,18 @@ void TextReport::writeCauses(llvm::ArrayRef<Cause> causes) {
     os << "      - and " << causes.size() - kMaxCauses << " more\n";
 }
 
+void TextReport::writeWitness(const FoldedFinding &fold) {
+  auto has = [](const Finding *finding) { return !finding->witness.empty(); };
+  auto first = llvm::find_if(fold.members, has);
+  if (first == fold.members.end())
+    return;
+  std::string text = "happens for the input in " + (*first)->witness;
+  if (fold.members.size() > 1)
+    text += ", at " + (*first)->op.name;
+  os.indent(6);
+  style.wrap(text, 6);
+}
+
 void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
                             bool withFixes) {
   writeOp(fold);
@@ -176,6 +188,7 @@ void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
     os.indent(6);
     style.wrap(effect, 6);
   }
+  writeWitness(fold);
   if (fold.consequences)
     os << "      " << plural(fold.consequences, "other finding")
        << (fold.consequences == 1 ? " follows" : " follow") << " from it\n";

@@ -39,6 +39,7 @@ private:
   void writePlace(const FoldedFinding &fold, bool withMessage, bool withFixes);
   void writeOp(const FoldedFinding &fold);
   void writeCauses(llvm::ArrayRef<Cause> causes);
+  void writeWitness(const FoldedFinding &fold);
   void writeFixes(const Finding &finding, unsigned indent);
 
   // TextTraining.cpp

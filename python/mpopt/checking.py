@@ -51,7 +51,8 @@ def check(model, example_inputs=None, *, precision="auto", inputs: Mapping | Non
           min_certainty: str = "likely", safe_input: bool = False, keep_fp32: PathLike | None = None,
           settings: PathLike | None = None,
           baseline: PathLike | None = None, write_baseline: PathLike | None = None,
-          dump_ranges: PathLike | None = None, fail_on: str | None = None) -> Report:
+          dump_ranges: PathLike | None = None, witness: PathLike | None = None,
+          fail_on: str | None = None) -> Report:
     """Judges a model: `mpopt --check`.
 
     model          a path; an `onnx.ModelProto` or its bytes; a program of
@@ -79,6 +80,7 @@ def check(model, example_inputs=None, *, precision="auto", inputs: Mapping | Non
     settings       an `mpopt.toml`, or `none` for none; default: that of the model's folder
     baseline, write_baseline  findings that do not count, and a file for those of now
     dump_ranges    a file to write with the bounds of every tensor
+    witness        a folder for inputs at which overflows happen that are only possible
     fail_on        raise `mpopt.FindingsError` if there are findings of this severity or more
 
     The report keeps its copy of a model that is no file, to be printed and saved. Raises
@@ -91,7 +93,8 @@ def check(model, example_inputs=None, *, precision="auto", inputs: Mapping | Non
         options += report_options(min_certainty=min_certainty, safe_input=safe_input,
                                   settings=settings, baseline=baseline)
         report = judge(file, options, written_options(
-            keep_fp32=keep_fp32, write_baseline=write_baseline, dump_ranges=dump_ranges), Report)
+            keep_fp32=keep_fp32, write_baseline=write_baseline, dump_ranges=dump_ranges,
+            witness=witness), Report)
     if fail_on is not None:
         report.raise_if(fail_on)
     return report

@@ -130,6 +130,8 @@ class Finding:
     raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
     #: True if it is about the gradient of the tensor.
     gradient: bool = False
+    #: The file of an input at which it happens, of what is only possible.
+    witness: str | None = None
 
     @classmethod
     def of(cls, raw: dict) -> "Finding":
@@ -144,7 +146,7 @@ class Finding:
             likely=Interval.of(raw.get("likely")), cause=causes, fixes=fixes,
             location=Location.of(raw.get("location")), root=raw.get("root"),
             status=raw.get("status"), observed=Observed.of(raw.get("observed")), raw=raw,
-            gradient=raw.get("gradient", False))
+            gradient=raw.get("gradient", False), witness=raw.get("witness"))
 
     def __str__(self) -> str:
         return f"{self.severity}[{self.rule}] {self.op.name}: {self.message}"

@@ -125,8 +125,8 @@ Error Validator::checkModels() {
     return Error::success();
   if (options.action != Action::Check)
     return fail(getName(options.action) + " takes one model");
-  for (OptionId option :
-       {OPT_dump_ranges, OPT_keep_fp32, OPT_scales, OPT_dump_gradients})
+  for (OptionId option : {OPT_dump_ranges, OPT_keep_fp32, OPT_scales,
+                          OPT_dump_gradients, OPT_witness})
     if (has(option))
       return fail(getName(option) + " takes one model");
   return Error::success();
@@ -245,9 +245,10 @@ Error Validator::checkScales() {
 }
 
 Error Validator::checkReporting() {
-  for (OptionId option : {OPT_output, OPT_dump_ranges, OPT_keep_fp32,
-                          OPT_scales, OPT_train_config, OPT_dump_gradients,
-                          OPT_baseline, OPT_write_baseline, OPT_config})
+  for (OptionId option :
+       {OPT_output, OPT_dump_ranges, OPT_keep_fp32, OPT_scales,
+        OPT_train_config, OPT_dump_gradients, OPT_baseline, OPT_write_baseline,
+        OPT_config, OPT_witness})
     if (has(option) && text(option).empty())
       return fail(getName(option) + ": the file name is empty");
   if (has(OPT_output))
@@ -260,6 +261,11 @@ Error Validator::checkReporting() {
     return error;
   options.baselineFile = text(OPT_baseline);
   options.newBaselineFile = text(OPT_write_baseline);
+  options.witnesses = text(OPT_witness);
+  options.failOnWitness = has(OPT_fail_on_witness);
+  if (options.failOnWitness && options.witnesses.empty())
+    return fail("--fail-on-witness needs --witness DIR, which has witnesses "
+                "sought");
   options.safeInput = has(OPT_safe_input);
   options.wholeTrials = has(OPT_whole_trials);
   return checkFormat();
@@ -278,6 +284,8 @@ Error Validator::checkTraining() {
                ? fail("--precision fp8 goes with --train")
                : Error::success();
   }
+  if (has(OPT_witness))
+    return fail("--witness is for the model alone, without --train");
   if (const Precision *precision = Precision::byName(options.precision);
       precision && precision->operands)
     return fail("--precision " + text(OPT_precision) +

@@ -189,6 +189,9 @@ defm fail_on : Valued<"fail-on">, Group<counted>, InListing,
 def require_verdict : Switch<"require-verdict">, Group<counted>,
   Visibility<[InCheck]>,
   HelpText<"exit 1 where the effect on an output is not known, too">;
+def fail_on_witness : Switch<"fail-on-witness">, Group<counted>,
+  Visibility<[InCheck]>,
+  HelpText<"exit 1 where --witness finds an input, too">;
 defm baseline : Valued<"baseline">, Group<counted>, Visibility<[InCheck]>,
   MetaVarName<"FILE">,
   HelpText<"findings of that file, which --write-baseline wrote, do not count">;
@@ -210,6 +213,10 @@ def unsafe_fixes : Switch<"unsafe-fixes">, Group<written>, Visibility<[InFix]>,
 defm write_baseline : Valued<"write-baseline">, Group<written>,
   Visibility<[InCheck]>, MetaVarName<"FILE">,
   HelpText<"what is found now, for --baseline">;
+defm witness : Valued<"witness">, Group<written>, Visibility<[InCheck]>,
+  MetaVarName<"DIR">,
+  HelpText<"inputs at which overflows happen that are only possible, as .npz "
+           "files">;
 def safe_input : Switch<"safe-input">, Group<written>, InDumping,
   HelpText<"how far each float input may be scaled before there is an "
            "overflow">;

@@ -105,6 +105,8 @@ struct Options {
   /// The error of an output that is aimed at, where the operands of products
   /// alone are narrow; nothing: the precision's.
   std::optional<double> maxError;
+  std::string witnesses; ///< A folder; empty: none are sought.
+  bool failOnWitness = false;
   bool safeInput = false;
   bool wholeTrials = false;
 

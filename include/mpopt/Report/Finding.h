@@ -95,6 +95,12 @@ struct Finding {
   Standing standing = Standing::Counts;
   /// The reason of a suppression; empty otherwise.
   std::string reason = {};
+  /// It is only possible, and an input in the file of that name attains it;
+  /// empty if none is known.
+  std::string witness = {};
+  /// It is less certain than what is asked for, and listed for its witness: it
+  /// fails no check.
+  bool byWitness = false;
 
   bool counts() const { return standing == Standing::Counts; }
 };

@@ -60,6 +60,8 @@ OPTIONS = {
     "max-error": ("0.1", {"check", "convert"}),
     "dump-ranges": ("none/ranges.json", WRITING),
     "safe-input": (None, WRITING),
+    "witness": ("none/witnesses", {"check"}),
+    "fail-on-witness": (None, {"check"}),
     "whole-trials": (None, WRITING),
     "train": (None, LEARNING),
     "loss": ("mse", LEARNING),
