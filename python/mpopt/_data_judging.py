@@ -149,7 +149,7 @@ class _Judge:
         if known.source == "model":
             self._find("index" if not seen.is_float else "outside", f"{where}: {known.why}")
             return
-        by = {"default": "which is assumed of inputs that nothing describes: declare what they are",
+        by = {"default": "which is assumed of inputs that nothing describes: declare them",
               "option": "which was declared", "config": "which mpopt.toml declares",
               "data": "which the sample that was declared holds"}[known.source]
         self._find("outside", f"{where}, {by}")
@@ -176,7 +176,7 @@ class _Judge:
         expected = math.hypot(known.mean, known.std)
         if not expected / _TWICE <= seen.rms <= expected * _TWICE:
             self._find("distribution", f"the mean is {seen.mean:.3g} and the deviation {seen.std:.3g}, "
-                       f"and {known.mean:.3g} and {known.std:.3g} are expected: what is likely is "
+                       f"and {known.mean:.3g} and {known.std:.3g} are expected: likely values are "
                        "estimated by them")
 
     def _constant(self) -> None:
@@ -208,7 +208,7 @@ class _Judge:
             absorbed = made and _find_absorbed(channels, made)
             if made and absorbed:
                 self._find("absorbed-channel", f"beside channels (axis {channels.axis}) of "
-                           f"{absorbed.largest:.3g}, where {_SPELT[made.name]} absorbs what is below "
+                           f"{absorbed.largest:.3g}, where {_SPELT[made.name]} absorbs values below "
                            f"{made.half_gap(absorbed.largest):.3g}, a quarter of them is at most "
                            f"{absorbed.small:.3g}: in a sum over channels little is left of "
                            f"{_names(absorbed.channels)}")

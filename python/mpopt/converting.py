@@ -197,7 +197,7 @@ def _read_keep(keep) -> list[str]:
             elif keep.get("schema") == "mpopt-keep/1":
                 keep = [op["name"] for op in keep["ops"]]
             else:
-                raise Error("keep: it is not what --keep-fp32 writes")
+                raise Error("keep: it is no list that --keep-fp32 wrote")
         if isinstance(keep, (str, bytes)):
             raise TypeError("a list of names, not a text")
         names = list(keep)

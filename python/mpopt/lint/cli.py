@@ -39,8 +39,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--format", choices=list(formats.WRITERS), default="text", help="the form of the report "
                         "(default text)")
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help="write to FILE")
-    parser.add_argument("--fix", action="store_true", help="make the fixes, and report what is left")
-    parser.add_argument("--diff", action="store_true", help="print what --fix would change, and change nothing")
+    parser.add_argument("--fix", action="store_true", help="make the fixes, and report the rest")
+    parser.add_argument("--diff", action="store_true", help="print the changes that --fix would make")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: all cores)")
     parser.add_argument("--no-cache", action="store_true", help="judge files of folders anew that have not changed")
     parser.add_argument("--list-rules", action="store_true", help="all rules of mpopt lint")

@@ -44,7 +44,7 @@ def write_text(report: Report) -> str:
                  for kind in ("error", "warning", "note")]
         lines.append(f"\n{', '.join(kinds)} in {count(len({finding.file for finding in findings}), 'file')} of {report.files}"
                      + (f"; --fix mends {fixable}" if fixable else ""))
-        lines.append("mpopt --explain RULE says why it matters and what to do")
+        lines.append("mpopt --explain RULE prints the reason and the fixes")
     elif report.files or not report.errors:
         lines.append(f"no findings in {count(report.files, 'file')}")
     return "".join(f"{line}\n" for line in lines)

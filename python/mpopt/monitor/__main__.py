@@ -14,7 +14,7 @@ def main(arguments: list[str] | None = None) -> int:
         description="Judges a run by a reference: loss and metrics, where the curves part. The status is 1 for a run of type 2.")
     parser.add_argument("reference", metavar="REFERENCE.mprec", help="the record of the run in FP32")
     parser.add_argument("run", metavar="RUN.mprec", help="the record that is judged")
-    parser.add_argument("--noise", metavar="SECOND.mprec", help="the reference with another seed, which shows what is noise")
+    parser.add_argument("--noise", metavar="SECOND.mprec", help="the reference with another seed, which shows the noise")
     parser.add_argument("--format", choices=["text", "json"], default="text")
     try:
         options = parser.parse_args(arguments)

@@ -181,7 +181,7 @@ class _Signs:
         return not self.is_wide
 
     def bad_inputs(self) -> Answer:
-        return self.alerted("Were the inputs NaN, Inf or outside what was assumed?", "MP501", "MP513",
+        return self.alerted("Were the inputs NaN, Inf or outside of their assumed range?", "MP501", "MP513",
                             where=lambda alert: alert["rule"] == "MP513" or "no valid token" in alert["message"] or
                             re.match(r"step \d+: input\b", alert["message"]) is not None)
 
@@ -303,14 +303,14 @@ def _forward_cause(signs: _Signs, asked: list[Answer], forward: Answer, layer: s
     rules = "MP501", "MP502", "MP504", "MP506", "MP507"
     if not signs.has_16_bits_before(layer):
         return Cause("NaN or Inf begins in the forward pass", "sure", "error", tuple(asked),
-                     ("monitor.find_first_bad(batch) names the op: look for a division by 0, a logarithm or root of what "
-                      "is not positive, an exponential",
-                      f"bound what '{layer}' reads, and look at its parameters", "lower the learning rate"), layer, rules)
+                     ("monitor.find_first_bad(batch) names the op: look for a division by 0, a logarithm or root of "
+                      "numbers that are not positive, an exponential",
+                      f"bound the operands of '{layer}', and look at its parameters", "lower the learning rate"), layer, rules)
     keep = f"keep '{layer}' in FP32"
     return Cause("a cast overflows" if cast.answer == YES else "values overflow in the forward pass", "sure", "error",
                  (*asked, cast), (f"{keep}, or train in BF16: no loss scale helps a forward pass" if signs.in_bf16() else keep,
                                   "monitor.find_first_bad(batch) names the op",
-                                  "normalise before the layer, or scale what it makes"), layer, rules)
+                                  "normalise before the layer, or scale its output"), layer, rules)
 
 
 def _gradient_cause(signs: _Signs, asked: list[Answer], forward: Answer, collapsed: bool) -> Cause:
@@ -324,7 +324,7 @@ def _gradient_cause(signs: _Signs, asked: list[Answer], forward: Answer, collaps
                  _surely(forward, evidence), "error", (*asked, evidence),
                  ("monitor.find_first_bad(batch) names the op of the backward pass",
                   "look for a square root, norm or division at 0, whose derivative is Inf",
-                  *signs.in_16_bits(f"keep what is behind '{culprit}' in FP32" if culprit else "keep what overflows in FP32")),
+                  *signs.in_16_bits(f"keep the layers behind '{culprit}' in FP32" if culprit else "keep the op that overflows in FP32")),
                  culprit or (told[0]["layer"] if told else ""), ("MP501", "MP506", "MP507"))
 
 
@@ -393,12 +393,12 @@ def _scales(signs: _Signs) -> Iterator[Cause]:
     if falling.answer == YES and signs.collapsed_scale().answer != YES:
         yield Cause("steps are skipped too often", "sure" if forward.answer == YES else "not sure", "warning", (falling, forward),
                     (*(signs.in_16_bits(f"keep '{layer}' in FP32") if layer else ()),
-                     *(() if layer else ("monitor.find_first_bad(batch) names what overflows",)),
+                     *(() if layer else ("monitor.find_first_bad(batch) names the op that overflows",)),
                      "let the scale grow less often (growth_interval), or bound it"), layer, ("MP502", "MP506", "MP507"))
     elif forward.answer == YES and signs.bad_loss().answer != YES and signs.alerts("MP502"):
         near = signs.alerts("MP502")[0]
         yield Cause("values come near the end of FP16", "sure", near["severity"], (forward, signs.bad_loss()),
-                    (f"keep '{near['layer']}' in FP32", "normalise before the layer, or scale what it makes", *signs.in_bf16()),
+                    (f"keep '{near['layer']}' in FP32", "normalise before the layer, or scale its output", *signs.in_bf16()),
                     near["layer"], ("MP502",))
 
 
@@ -407,7 +407,7 @@ def _tables(signs: _Signs) -> Iterator[tuple]:
     yield (("MP508", "MP504"), "a layer does not learn", "Is a layer without a gradient or an output?",
            ("see whether it is detached, frozen or unused", "look for units that are never positive"))
     yield (("MP509",), "small values beside large ones", "Are magnitudes of a tensor too far apart for its format?",
-           ("normalise, or take logarithms of what spans decades", "subtract before squaring: E (x - m)^2, not E x^2 - m^2",
+           ("normalise, or take logarithms of values that span decades", "subtract before squaring: E (x - m)^2, not E x^2 - m^2",
             *signs.in_16_bits("add in FP32: sums, means, norms, softmax")))
     yield (("MP510",), "channels of uneven sizes", "Is a channel far larger than the others?",
            ("normalise the channels, or the inputs, before they are reduced together",))
@@ -416,13 +416,13 @@ def _tables(signs: _Signs) -> Iterator[tuple]:
     yield (("MP411",), "the scaler is used in the wrong order", "Were gradients clipped or used while they were scaled?",
            ("scaler.unscale_(optimizer) before clipping; scaler.step(optimizer) in place of optimizer.step()",))
     yield (("MP514",), "the loss leaves its course", "Did the loss jump, rise or stay where it is?",
-           ("the alert says what else moved", "keep and look at the batch (actions={'MP514': 'keep'} keeps the next one)",
+           ("the alert names the other values that moved", "keep and look at the batch (actions={'MP514': 'keep'} keeps the next one)",
             "lower the learning rate, or go back to a checkpoint before the step"))
-    yield (("MP515",), "state stands still", "Do casts of weights or buffers stay what they were?",
+    yield (("MP515",), "state stands still", "Do casts of weights or buffers stay unchanged?",
            ("leave the region of autocast in each step", "see that modules are in train() where their statistics are to move"))
     yield (("MP511",), "ranks disagree", "Do ranks hold different parameters?",
            ("broadcast the parameters at the start", "look for random numbers and for conditions that differ by rank"))
-    yield (("MP513",), "inputs outside of what was assumed", "Did inputs leave the range that was assumed of them?",
+    yield (("MP513",), "inputs outside of their assumed range", "Did inputs leave their assumed range?",
            ("mend the preprocessing", "judge the model again with the range that the alert names"))
 
 
@@ -462,7 +462,7 @@ def _unexplained(signs: _Signs, causes: list[Cause]) -> Iterator[Cause]:
     for rule, alert in sorted(left.items()):
         yield Cause(f"an alert of {rule} without a known cause", "not sure", alert["severity"],
                     (Answer("Which cause is this alert a sign of?", UNKNOWN, _cite(alert)),),
-                    ("the alert says what to look at", f"mpopt --explain {rule} says what it means"), alert["layer"], (rule,))
+                    ("the alert names the place", f"mpopt --explain {rule} explains it"), alert["layer"], (rule,))
 
 
 def diagnose(history: History) -> list[Cause]:

@@ -55,7 +55,7 @@ class GradientNorm(Judge):
             yield Alert("MP505", "note", "", step.step,
                         f"{at} is under {limit(limits['norm-low'])} for {self.LOW} steps and the loss has not fallen to "
                         "half of its first value: gradients vanish; check initialisation, "
-                        "normalisation and what the loss is divided by")
+                        "normalisation and the divisor of the loss")
         yield from self._see_jump(step, total, at, where, layer, over or high)
 
     def _see_jump(self, step, total, at, where, layer, told) -> Iterator[Alert]:
@@ -251,7 +251,7 @@ class NonFinite(Judge):
         self.memory["waiting"] = None
         return Alert("MP501", "error", layer, step,
                      f"step {step}: the loss is {number(loss)}{terms}; {where}; "
-                     f"{self.run.in_16_bits('keep what makes it in FP32, ')}bound its operands, and "
+                     f"{self.run.in_16_bits('keep its op in FP32, ')}bound its operands, and "
                      "let monitor.find_first_bad(batch) name the op")
 
     def see_sample(self, sample: Sample) -> Iterator[Alert]:

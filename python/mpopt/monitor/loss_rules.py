@@ -164,7 +164,7 @@ class LossCourse(Judge):
         skips = [entry[0] for entry in now if entry[2]]
         if len(skips) > 1:
             yield (f"the scaler left out {len(skips)} steps since step {skips[0]}, and its scale is "
-                   f"{number(now[-1][1] or 0)}: {self.run.in_16_bits('find what overflows (monitor.find_first_bad)') or 'see MP507'}")
+                   f"{number(now[-1][1] or 0)}: {self.run.in_16_bits('find the op that overflows (monitor.find_first_bad)') or 'see MP507'}")
         if norms := _known(before, 3):
             usual = statistics.median(norms)
             most = max(_known(now, 3, with_step=True), default=(0.0, 0))
@@ -193,8 +193,8 @@ class LossCourse(Judge):
         skipped = sum(entry[2] for entry in course)
         rates = _known(course, 4)
         if 2 * skipped > len(course):
-            return "warning", (f"{skipped} of {len(course)} steps that were looked at were left out by the scaler: find what "
-                               "overflows (monitor.find_first_bad)")
+            return "warning", (f"{skipped} of {len(course)} steps that were looked at were left out by the scaler: find the "
+                               "op that overflows (monitor.find_first_bad)")
         norms = _known(course, 3)
         vanished = norms and statistics.median(norms) < self.run.thresholds["norm-vanished"]
         if vanished:
@@ -205,7 +205,7 @@ class LossCourse(Judge):
                 return "warning", (f"{norm}no weight moved at a learning rate of {number(max(rates))}: the optimizer does not "
                                    "hold the model's parameters, or updates are lost in 16 bits")
             return "note", f"{norm}no weight moved: the learning rate {number(max(rates, default=0.0))} is too small"
-        return "warning", (f"{norm}weights move: precision shows no sign; look at the labels, at what is detached from "
+        return "warning", (f"{norm}weights move: precision shows no sign; look at the labels, at tensors detached from "
                            "the loss, and try another learning rate")
 
     def see_sample(self, sample: Sample) -> Iterator[Alert]:

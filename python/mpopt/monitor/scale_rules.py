@@ -13,7 +13,7 @@ USUAL = 65536.0
 
 
 def _remedy(run: Run) -> str:
-    find = "find what overflows (monitor.find_first_bad(batch))"
+    find = "find the op that overflows (monitor.find_first_bad(batch))"
     if not run.in_16_bits("known"):
         return f"{find}; nothing is computed in 16 bits, so leave the scaler out"
     return (f"{find}, keep it in FP32, take the mean where the loss is a sum"
@@ -158,7 +158,7 @@ class ClippedScaled(Judge):
         yield Alert("MP411", "error", self.run.layers[index], step.step,
                     f"step {step.step}: gradients were clipped before they were unscaled: their "
                     f"norm went from {number(before)} to {number(after)} at a loss scale of "
-                    f"{number(scale)}, so that what is applied is {number(after / scale)} in place "
+                    f"{number(scale)}, so that the applied norm is {number(after / scale)} in place "
                     f"of {number(before / scale)}; call scaler.unscale_(optimizer) before "
                     "clip_grad_norm_")
 

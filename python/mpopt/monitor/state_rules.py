@@ -19,7 +19,7 @@ class StandingState(Judge):
     def see_step(self, step: Step) -> Iterator[Alert]:
         if step.kept_cast is not None and self.begins("cast", step.kept_cast):
             yield Alert("MP515", "error", "", step.step,
-                        f"step {step.step}: weights change, and what the model computes does not: autocast uses casts of "
+                        f"step {step.step}: weights change, and the outputs do not: autocast uses casts of "
                         "weights that it made before the last update, since one region lies around several steps; leave the "
                         "region in each step, before backward(), or pass cache_enabled=False")
         buffers = self.memory["buffers"]
@@ -33,5 +33,5 @@ class StandingState(Judge):
             if self.begins(f"buffer {name}", moved >= self.MOVED and same >= self.SAME, pause=1):
                 yield Alert("MP515", "note", name.rpartition(".")[0] or name, step.step,
                             f"step {step.step}: buffer '{name}' moved before and has stood still for {same} looks at it: "
-                            "evaluation uses what it was then; look for eval() without train() behind it, or an average "
+                            "evaluation uses its value of then; look for eval() without train() behind it, or an average "
                             "that is not updated any more (nothing is wrong if that is meant)")

@@ -137,7 +137,7 @@ class ChannelImbalance(Judge):
                             f"that of the median one ({number(median)}): sums over channels lose "
                             f"{self.run.in_16_bits('the others') or 'digits of the others'}; "
                             "normalise the features or the inputs"
-                            + self.run.in_16_bits(", or keep what sums over them in FP32"))
+                            + self.run.in_16_bits(", or keep the sums over them in FP32"))
 
 
 class InputRange(Judge):
@@ -153,7 +153,7 @@ class InputRange(Judge):
                 yield Alert("MP513", "warning", name, step.step,
                             f"step {step.step}: input '{name}' lies in {number(lo)} to "
                             f"{number(hi)}, and {number(bounds[0])} to {number(bounds[1])} was "
-                            "assumed: what was judged safe need not be; mend the preprocessing, or "
+                            "assumed: the judgement does not hold for it; mend the preprocessing, or "
                             f"judge again with --input {name}={number(lo)}:{number(hi)}")
 
 

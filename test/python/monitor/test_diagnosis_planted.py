@@ -147,7 +147,7 @@ PLANTED = {
     "skipped": (growing, "MP507", None, "steps are skipped too often"),
     "detached": (lambda half: training(half, Detached()), "MP508", "MP508", "a layer does not learn"),
     "channels": (channels, "MP510", "MP510", "channels of uneven sizes"),
-    "inputs": (widened, "MP513", "MP513", "inputs outside of what was assumed"),
+    "inputs": (widened, "MP513", "MP513", "inputs outside of their assumed range"),
 }
 #: Words of formats, and of what only they need.
 FORMATS = ("FP16", "BF16", "FP32", "16-bit", "GradScaler", "loss scale", "scaler.", "flushed", "autocast")

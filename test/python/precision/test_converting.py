@@ -388,7 +388,7 @@ def test_any_list():
 
 @pytest.mark.parametrize("arguments, text", [
     ({"keep": ["n.q", "n.zz"]}, "keep: the model has no node 'n.zz'"),
-    ({"keep": {"ops": 3}}, "keep: it is not what --keep-fp32 writes"),
+    ({"keep": {"ops": 3}}, "keep: it is no list that --keep-fp32 wrote"),
     ({"keep": 3}, "keep: "), ({"keep": [3]}, "keep: names of nodes, not int"),
     ({"keep": "none.json"}, "keep: .*none.json"),
     ({"keep": "k.autocast.txt"}, "keep: .autocast.txt is for ModelOpt"),

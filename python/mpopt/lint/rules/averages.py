@@ -34,8 +34,8 @@ def accumulator_in_half(program: Program) -> Iterator[Report]:
             is_sum = left.constant == 0 and right.kind == values.TENSOR and bool(training.intersection(each.loops))
             dtype = right.dtype if is_sum and right.dtype in LOW else ""
         if dtype:
-            yield Report(each.node, f"a running sum in {NAMES[dtype]}: from {LAST_ADDED[dtype]} times what is added on it "
-                         "does not change any more: sum in FP32")
+            yield Report(each.node, f"a running sum in {NAMES[dtype]}: from {LAST_ADDED[dtype]} times an addend on, sums do "
+                         "not change any more: sum in FP32")
 
 
 def is_self_sum(program: Program, each: Operation) -> bool:

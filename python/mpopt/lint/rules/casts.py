@@ -230,7 +230,7 @@ def cast_in_autocast(program: Program) -> Iterator[Report]:
                          f"{NAMES[region.dtype]}")
         elif region.dtype:
             yield Report(event.node, f"a cast to {NAMES[event.dtype]} by hand in a region where autocast places the "
-                         "casts: what it keeps in FP32 starts from a rounded value")
+                         "casts: ops that it keeps in FP32 start from a rounded value")
 
 
 @rule

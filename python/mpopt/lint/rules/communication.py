@@ -36,7 +36,7 @@ def compressed_gradients(program: Program) -> Iterator[Report]:
     for event in program.calls_of("register_comm_hook"):
         name = last_name(hook_of(event), CASTS)
         if name == "fp16_compress_hook" and not has_scaler:
-            yield Report(event.node, "gradients are cast to FP16 for the sum without a loss scale: what is below 2^-25 becomes 0 "
+            yield Report(event.node, "gradients are cast to FP16 for the sum without a loss scale: values below 2^-25 become 0 "
                          "in each step, and nothing feeds the error back")
         elif name == "bf16_compress_hook":
             yield Report(event.node, "gradients are rounded to BF16 for the sum, by up to 0.4 % of each element, and nothing feeds "
@@ -48,4 +48,4 @@ def compressed_gradients(program: Program) -> Iterator[Report]:
                          "of the cast", severity="note")
     for event in program.calls_of("PowerSGDState"):
         if event.callee.name.startswith(HOOKS) and event.keywords.get("use_error_feedback", values.NOTHING).constant is False:
-            yield Report(event.node, "PowerSGD without error feedback: what the low rank leaves out is lost in each step")
+            yield Report(event.node, "PowerSGD without error feedback: the residual of the low rank is lost in each step")

@@ -53,7 +53,7 @@ def judge_deepspeed(mapping: Value) -> Iterator[Report]:
     passes = entry(mapping, "gradient_accumulation_steps")
     if dtype and passes is not None and passes.constant != 1:
         yield Report(find_key(mapping, "data_types", "grad_accum_dtype"), f"the gradients of several passes are added in "
-                     f"{NAMES[dtype]}: what is small beside their sum is lost")
+                     f"{NAMES[dtype]}: addends that are small beside the sum are lost")
 
 
 def judge_torchtitan(root: Value) -> Iterator[Report]:

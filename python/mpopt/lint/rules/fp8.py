@@ -112,7 +112,7 @@ def fp8_gradients_in_e4m3(program: Program) -> Iterator[Report]:
         given = event.keywords.get("fp8_format", values.NOTHING)
         if event.callee.name in SCALING and given.name.endswith("Format.E4M3") \
                 or event.callee.name in KWARGS and given.constant == "E4M3":
-            yield Report(event.node, "gradients are E4M3 with one scale a tensor: what is below 2^-18 of the largest one is 0. "
+            yield Report(event.node, "gradients are E4M3 with one scale a tensor: values below 2^-18 of the largest one are 0. "
                          "HYBRID has E5M2 for them")
 
 
@@ -150,8 +150,8 @@ def fp8_evaluation_outside(program: Program) -> Iterator[Report]:
     trained = {event.subject.identity for event in passes if find_region(event) is not None and not event.no_grad}
     for event in passes:
         if event.no_grad and event.subject.identity in trained and find_region(event) is None and not event.in_unknown_context:
-            yield Report(event.node, "the model trains in FP8, and is evaluated outside of the region: this says nothing of what it "
-                         "does in FP8")
+            yield Report(event.node, "the model trains in FP8, and is evaluated outside of the region: its results "
+                         "in FP8 are not measured")
 
 
 STATE = re.compile("extra_state")

@@ -27,8 +27,8 @@ LEAST_EPSILON = 1e-7
 FP16_WORDS = ("autocast", "gradscaler", "float16", ".half(", "fp16", "mixed_precision")
 # Functions whose results leave FP16 for arguments of a few digits, with where they do.
 STEEP = {"exp": "above 11.09", "expm1": "above 11.09", "cosh": "above 11.78", "sinh": "above 11.78",
-         "pow": "above 256 for a square", "log": "of what FP16 rounds to 0", "log2": "of what FP16 rounds to 0",
-         "log10": "of what FP16 rounds to 0"}
+         "pow": "above 256 for a square", "log": "of values that FP16 rounds to 0", "log2": "of values that FP16 rounds to 0",
+         "log10": "of values that FP16 rounds to 0"}
 CLAMPS = ("clamp", "clamp_", "clamp_min", "clip")
 EPSILON_DEFAULTS = {"normalize": 1e-12, "cosine_similarity": 1e-8}
 
@@ -274,5 +274,5 @@ def positions_in_half(program: Program) -> Iterator[Report]:
             continue
         name = values.NAMES[dtype]
         yield Report(event.node, f"{name} has every whole number up to {WHOLE[dtype]} only: positions behind it become one. "
-                     "Count in FP32, and cast what is computed of it",
+                     "Count in FP32, and cast the result",
                      severity="note" if dtype == "f16" and end is None else "")

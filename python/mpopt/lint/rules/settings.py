@@ -31,17 +31,17 @@ def reduced_precision_reduction(program: Program) -> Iterator[Report]:
 def low_precision_matmul(program: Program) -> Iterator[Report]:
     for _, full, value, statement in program.assignments:
         if full == "torch.backends.cuda.matmul.allow_tf32" and value.constant is True:
-            yield Report(statement, "FP32 matrix products keep 10 bits of each factor (TF32): what is kept in FP32 "
-                         "for its digits has them no more", severity="note")
+            yield Report(statement, "FP32 matrix products keep 10 bits of each factor (TF32): values kept in FP32 "
+                         "for their digits lose them", severity="note")
     for event in program.calls_of("set_float32_matmul_precision"):
         if event.callee.name == "torch.set_float32_matmul_precision" and event.arguments:
             kind = event.arguments[0].constant
             if kind == "high":
-                yield Report(event.node, "FP32 matrix products keep 10 bits of each factor (TF32): what is kept in "
-                             "FP32 for its digits has them no more", severity="note")
+                yield Report(event.node, "FP32 matrix products keep 10 bits of each factor (TF32): values kept in "
+                             "FP32 for their digits lose them", severity="note")
             elif kind == "medium":
-                yield Report(event.node, "FP32 matrix products keep 7 bits of each factor (BF16): what is kept in "
-                             "FP32 for its digits has them no more")
+                yield Report(event.node, "FP32 matrix products keep 7 bits of each factor (BF16): values kept in "
+                             "FP32 for their digits lose them")
 
 
 @rule
@@ -170,7 +170,7 @@ def fsdp_conflict(program: Program) -> Iterator[Report]:
         low_policy = low_policy or param == "f16"
         if {param, reduce} == {"f16", "bf16"}:
             yield Report(event.node, f"parameters in {NAMES[param]} and gradients that are summed in {NAMES[reduce]}: "
-                         "what one holds the other does not")
+                         "either has values that the other cannot hold")
         elif reduce in LOW and param in ("f32", "f64"):
             yield Report(event.node, f"the model computes in FP32, and its gradients are summed over the ranks in "
                          f"{NAMES[reduce]}")

@@ -118,7 +118,7 @@ SIZES = re.compile(r"\.(numel|nelement|size)\(|\.shape\b|\blen\(")
 
 @rule
 def mask_missing_in_divisor(program: Program) -> Iterator[Report]:
-    message = "the terms that the mask leaves out count in the divisor: the loss shrinks with the share of what is masked"
+    message = "the terms that the mask leaves out count in the divisor: the loss shrinks with the masked share"
     for event in program.calls_of("mean"):
         name, tensor, _ = operation(event)
         if name and tensor.has("masked"):
