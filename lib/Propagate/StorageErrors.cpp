@@ -264,7 +264,7 @@ static std::optional<AbstractValue> errorOfMasked(const MaskedScores &scores,
                                                   const AbstractValue &exact) {
   const Cell &live = scores.live;
   StorageError error = storageErrorOf(live.mean, live.variance, format,
-                                      exact.integral, /*overflows=*/false);
+                                      exact.integral, /*overflow=*/false);
   // Where a whole row is masked its scores still differ. No more is lost than
   // that: what rounds all of them alike a softmax does not see.
   StorageError masked = storageErrorOf(scores.masked, live.variance, format);
