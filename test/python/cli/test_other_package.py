@@ -23,7 +23,7 @@ def run(site, *arguments):
 
 @pytest.mark.parametrize("is_there", [False, True])
 def test_the_other_package_is_named(site, is_there):
-    (site / "mpopt_precision-0.2.0.dist-info").mkdir()
+    (site / "mpopt_precision-0.3.0.dist-info").mkdir()
     if is_there:
         (site / "mpopt-1.0.3.dist-info").mkdir()
     found = _version.other_package(site)
