@@ -48,8 +48,7 @@ private:
   Expected<std::string> scaleActivation(const std::string &name);
   Expected<std::string> scaleWeight(const std::string &name, int axis);
   std::string makeName(const std::string &wanted);
-  std::string addScales(const std::string &name,
-                        llvm::ArrayRef<float> scales);
+  std::string addScales(const std::string &name, llvm::ArrayRef<float> scales);
   NodeProto &addNode(StringRef op, const std::string &name,
                      std::vector<std::string> operands);
   void dropUnused();
@@ -130,8 +129,7 @@ NodeProto &OperandScaler::addNode(StringRef op, const std::string &name,
   return node;
 }
 
-Expected<std::string>
-OperandScaler::scaleActivation(const std::string &name) {
+Expected<std::string> OperandScaler::scaleActivation(const std::string &name) {
   std::string &result = done[name];
   if (!result.empty())
     return result;
@@ -144,8 +142,8 @@ OperandScaler::scaleActivation(const std::string &name) {
   zero.set_raw_data(std::string(1, '\0'));
   std::string codes =
       addNode("QuantizeLinear", name, {name, scale, zero.name()}).output(0);
-  result = addNode("DequantizeLinear", name, {codes, scale, zero.name()})
-               .output(0);
+  result =
+      addNode("DequantizeLinear", name, {codes, scale, zero.name()}).output(0);
   return result;
 }
 
@@ -194,16 +192,14 @@ Expected<std::string> OperandScaler::scaleWeight(const std::string &name,
     inner *= size_t(tensor.dims(at));
   std::string codes(numbers.size(), '\0');
   for (size_t at = 0; at < numbers.size(); ++at)
-    codes[at] =
-        char(encode(numbers[at] / scales[at / inner % scales.size()]));
+    codes[at] = char(encode(numbers[at] / scales[at / inner % scales.size()]));
   std::string scale = addScales(name, scales);
   TensorProto &stored = *graph.add_initializer();
   stored.set_name(makeName(name + "_fp8"));
   stored.set_data_type(TensorProto::FLOAT8E4M3FN);
   *stored.mutable_dims() = tensor.dims();
   stored.set_raw_data(std::move(codes));
-  NodeProto &node =
-      addNode("DequantizeLinear", name, {stored.name(), scale});
+  NodeProto &node = addNode("DequantizeLinear", name, {stored.name(), scale});
   if (scales.size() > 1) {
     AttributeProto &along = *node.add_attribute();
     along.set_name("axis");

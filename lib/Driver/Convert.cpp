@@ -51,6 +51,7 @@ Expected<double> mpopt::parseShare(StringRef option, StringRef text,
   return value;
 }
 
+/// The word of `--to` for operands with scales.
 static constexpr StringRef kScaled = "fp8-qdq";
 
 // In metadata_props.
@@ -189,9 +190,9 @@ void Run::makeRequest() {
   request.keepIo = options.convert.keepIo;
   request.assumed = options.convert.assumed;
   for (const CarriedState &state : options.convert.states) {
-    constexpr StringRef kWhy = "--state carries it from call to call";
-    request.plan.inputs.push_back({state.input, kWhy.str()});
-    request.plan.outputs.push_back({state.output, kWhy.str()});
+    std::string why = "--state carries it from call to call";
+    request.plan.inputs.push_back({state.input, why});
+    request.plan.outputs.push_back({state.output, why});
   }
   request.findShape =
       [this](StringRef scope,

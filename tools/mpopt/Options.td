@@ -279,7 +279,7 @@ defm report : Valued<"report">, Group<converted>, InConverting,
   HelpText<"what was kept and cast, and why, as JSON">;
 defm opset : Valued<"opset">, Group<converted>, InConverting,
   MetaVarName<"N">,
-  HelpText<"raise ONNX's own domain to this opset">;
+  HelpText<"raise the opset, from 7 on and up to 24">;
 defm state : Valued<"state">, Group<converted>, InConverting, Flags<[Repeated]>,
   MetaVarName<"IN=OUT[:CALLS]">,
   HelpText<"an input that gets the output of the call before: FP32 at both "

@@ -31,7 +31,7 @@ CONVERTING = {"convert"}
 # Option: a value that is right, and the actions that look at it.
 OPTIONS = {
     "precision": ("fp16", JUDGING),
-    "policy": ("tensorflow-cuda", ASSUMING),
+    "policy": ("tensorflow-cuda", ASSUMING | CONVERTING),
     "target": ("strict16", ASSUMING | CONVERTING),
     "device": ("a100", {"advise"}),
     "effort": ("high", ASSUMING),
@@ -82,6 +82,10 @@ OPTIONS = {
     "keep-io-types": (None, CONVERTING),
     "assume-fp16": ("acme::Mix", CONVERTING),
     "report": ("none/report.json", CONVERTING),
+    "opset": ("19", CONVERTING),
+    "state": ("s=t:10", CONVERTING),
+    "verify": ("random:2", CONVERTING),
+    "verify-tensors": (None, CONVERTING),
     "min-low": ("0.5", CONVERTING),
     "write-anyway": (None, CONVERTING),
     "probe": ("all", {"instrument"}),
@@ -123,7 +127,8 @@ def test_option_with_action(option, action):
     train = ["--train"] if option in TRAINING and action in OPTIONS[option][1] else []
     scaled = ["--precision", "fp8-e4m3"] if option in SCALED | OF_SCALES and action == "check" else []
     scales = ["--scales", "none/scales.json"] if option in OF_SCALES and action == "check" else []
-    done = run(*ACTIONS[action], *train, *scaled, *scales, *words(option))
+    runs = ["--verify", "random", "--report", "none/report.json"] if option == "verify-tensors" and action in CONVERTING else []
+    done = run(*ACTIONS[action], *train, *scaled, *scales, *runs, *words(option))
     takers = OPTIONS[option][1]
     if action in takers:
         assert "goes with" not in done.stderr
