@@ -53,3 +53,10 @@ func.func @other(%x: tensor<4x4xf32> {mp.assume = {lo = -9.0 : f64, hi = 9.0 : f
   %sum = mp.cum_sum %x {axis = 1 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
   return
 }
+
+// Nor does a number of another rank.
+func.func @rank(%x: tensor<4x4xf32> {mp.assume = {lo = -9.0 : f64, hi = 9.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, samples = dense<1.0> : tensor<1xf32>}}) {
+  // CHECK: [[#@LINE+1]]:{{.*}}likely (propagated){{.*}} std 1.41421 {{.*}} std 2
+  %sum = mp.cum_sum %x {axis = 1 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  return
+}

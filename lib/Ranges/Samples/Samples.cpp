@@ -62,9 +62,10 @@ static Result makeArray(DenseFPElementsAttr given, const Shape &shape) {
     array.shape = own;
     array.shape.front() = std::max<int64_t>(shape.front(), 1);
     array.count = own.front() / array.shape.front();
+  } else {
+    return std::nullopt;
   }
-  if (array.count < 1 ||
-      array.count * array.size() != given.getNumElements())
+  if (array.count < 1 || array.count * array.size() != given.getNumElements())
     return std::nullopt;
   for (auto [dim, wanted] : llvm::zip_equal(array.shape, shape))
     if (wanted >= 0 && dim != wanted)
@@ -165,8 +166,8 @@ const Array *Samples::evaluate(OpResult result) {
 
 /// The elements of each half of the evaluations by the groups of a value, whose
 /// axes are the array's.
-static std::array<std::vector<Tally>, 2>
-tally(const Array &array, ArrayRef<int64_t> groups) {
+static std::array<std::vector<Tally>, 2> tally(const Array &array,
+                                               ArrayRef<int64_t> groups) {
   SmallVector<int64_t, 6> strides(groups.size(), 0), index(groups.size(), 0);
   int64_t stride = 1;
   for (size_t axis = groups.size(); axis-- > 0; stride *= groups[axis])
