@@ -32,8 +32,7 @@ std::optional<double> mpopt::getDim(Value value, int64_t fromLast) {
 /// A term that all candidates of a row have in common decides nothing: it has
 /// one element along the axis.
 Candidates mpopt::candidatesAlong(Value value, int64_t fromLast,
-                                  const ErrorMoments &moments,
-                                  unsigned depth) {
+                                  const ErrorMoments &moments, unsigned depth) {
   if (getDim(value, fromLast) == 1.0)
     return {};
   TensorMoments own = moments.of(value);
@@ -71,8 +70,8 @@ bool mpopt::suppressesBoxes(Operation *op) {
 ///
 /// for k far below t (Abramowitz and Stegun, 5.1.11). What all coordinates of a
 /// box have in common, the offset of its class, moves no side.
-std::optional<double>
-mpopt::shareOfSuppressed(Operation *suppression, const ErrorMoments &moments) {
+std::optional<double> mpopt::shareOfSuppressed(Operation *suppression,
+                                               const ErrorMoments &moments) {
   auto op = cast<mp::NonMaxSuppressionOp>(suppression);
   // Pascal VOC's, where an input gives it.
   constexpr double kUsualThreshold = 0.5;
@@ -83,12 +82,12 @@ mpopt::shareOfSuppressed(Operation *suppression, const ErrorMoments &moments) {
     return 0;
   if (!(edges.variance > 0))
     return std::nullopt;
-  std::optional<double> given =
-      op.getIouThreshold() ? getSplatConstant(op.getIouThreshold())
-                           : std::nullopt;
+  std::optional<double> given = op.getIouThreshold()
+                                    ? getSplatConstant(op.getIouThreshold())
+                                    : std::nullopt;
   double r = std::clamp(given.value_or(kUsualThreshold), 0.0, 1.0);
-  double k = std::sqrt(2 / std::numbers::pi * edges.error * (1 + r * r)) *
-             (1 + r);
+  double k =
+      std::sqrt(2 / std::numbers::pi * edges.error * (1 + r * r)) * (1 + r);
   double t = std::sqrt(2 * edges.variance);
   double density = std::sqrt(2 / std::numbers::pi) / t;
   double beyond = std::log(2 * t * t / (k * k)) - std::numbers::egamma;

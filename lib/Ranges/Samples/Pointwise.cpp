@@ -29,8 +29,8 @@ static Result scan(mp::CumSumOp op, Samples &samples) {
   Array result = *input;
   int64_t size = input->shape[*axis], stride = input->stride(*axis);
   for (int64_t line = 0; line < int64_t(result.numbers.size()) / size; ++line) {
-    float *first = result.numbers.data() + line / stride * size * stride +
-                   line % stride;
+    float *first =
+        result.numbers.data() + line / stride * size * stride + line % stride;
     double sum = 0;
     for (int64_t i = 0; i < size; ++i) {
       float &number = first[(op.getReverse() ? size - 1 - i : i) * stride];
@@ -61,9 +61,8 @@ static Result reduce(Operation *op, bool mean, Samples &samples) {
   Array result{input->count, kept, {}};
   SmallVector<int64_t, 6> strides, index(kept.size(), 0);
   for (size_t axis = 0; axis < kept.size(); ++axis)
-    strides.push_back(llvm::is_contained(*axes, int64_t(axis))
-                          ? 0
-                          : result.stride(axis));
+    strides.push_back(
+        llvm::is_contained(*axes, int64_t(axis)) ? 0 : result.stride(axis));
   std::vector<double> sums(size_t(result.count * result.size()));
   int64_t at = 0;
   for (float number : input->numbers) {

@@ -138,8 +138,8 @@ void Convolution::addTap(const float *plane, int64_t tap, double weight,
   size_t rank = axes.size();
   SmallVector<int64_t, 3> offset(rank), index(rank, 0);
   for (size_t axis = rank; axis-- > 0; tap /= axes[axis].kernel)
-    offset[axis] = tap % axes[axis].kernel * axes[axis].dilation -
-                   axes[axis].pad;
+    offset[axis] =
+        tap % axes[axis].kernel * axes[axis].dilation - axes[axis].pad;
   const Tap &last = axes.back();
   for (;;) {
     int64_t at = 0;

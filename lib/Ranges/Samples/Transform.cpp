@@ -21,8 +21,8 @@ namespace {
 /// `length`.
 struct Transform {
   Transform(int64_t length, int64_t terms, int64_t bins, bool inverse)
-      : length(length), terms(terms), bins(bins),
-        sign(inverse ? 1.0 : -1.0), divisor(inverse ? double(length) : 1) {
+      : length(length), terms(terms), bins(bins), sign(inverse ? 1.0 : -1.0),
+        divisor(inverse ? double(length) : 1) {
     for (int64_t at = 0; at < length; ++at) {
       double angle = 2 * std::numbers::pi * double(at) / double(length);
       cosines.push_back(std::cos(angle));
@@ -31,10 +31,10 @@ struct Transform {
   }
 
   /// `parts` is 1 for a real signal, 2 for real and imaginary part.
-  void run(llvm::function_ref<double(int64_t term, int64_t part)> read,
-           int64_t parts,
-           llvm::function_ref<void(int64_t bin, double re, double im)> write)
-      const {
+  void
+  run(llvm::function_ref<double(int64_t term, int64_t part)> read,
+      int64_t parts,
+      llvm::function_ref<void(int64_t bin, double re, double im)> write) const {
     for (int64_t bin = 0; bin < bins; ++bin) {
       double re = 0, im = 0;
       for (int64_t term = 0; term < terms; ++term) {
@@ -90,15 +90,17 @@ static Result transform(mp::DFTOp op, Samples &samples) {
   Array result = Array::zeros(input->count, std::move(shape));
   int64_t to = result.stride(*axis);
   for (int64_t at = 0; at < outer * inner; ++at) {
-    const float *read = input->numbers.data() + at / inner * size * from +
-                        at % inner * parts;
-    float *written = result.numbers.data() + at / inner * made.bins * to +
-                     at % inner * 2;
-    made.run([&](int64_t term, int64_t part) { return read[term * from + part]; },
-             parts, [&](int64_t bin, double re, double im) {
-               written[bin * to] = float(re);
-               written[bin * to + 1] = float(im);
-             });
+    const float *read =
+        input->numbers.data() + at / inner * size * from + at % inner * parts;
+    float *written =
+        result.numbers.data() + at / inner * made.bins * to + at % inner * 2;
+    made.run(
+        [&](int64_t term, int64_t part) { return read[term * from + part]; },
+        parts,
+        [&](int64_t bin, double re, double im) {
+          written[bin * to] = float(re);
+          written[bin * to + 1] = float(im);
+        });
   }
   return result;
 }
@@ -112,21 +114,21 @@ static Result transformFrames(mp::STFTOp op, Samples &samples) {
     return std::nullopt;
   int64_t parts = signal->shape.size() == 3 ? signal->shape.back() : 1;
   int64_t size = signal->shape[1];
-  std::optional<int64_t> length =
-      op.getFrameLength() ? numberOf(op.getFrameLength(), samples)
-      : window            ? std::optional(window->size())
-                          : std::nullopt;
+  std::optional<int64_t> length = op.getFrameLength()
+                                      ? numberOf(op.getFrameLength(), samples)
+                                  : window ? std::optional(window->size())
+                                           : std::nullopt;
   if (!length || *length < 1 || *length > size || parts < 1 || parts > 2 ||
       (window && (window->count != 1 || window->size() != *length)))
     return std::nullopt;
   int64_t frames = (size - *length) / *step + 1;
-  Transform made(*length, *length,
-                 op.getOnesided() ? *length / 2 + 1 : *length, false);
+  Transform made(*length, *length, op.getOnesided() ? *length / 2 + 1 : *length,
+                 false);
   int64_t signals = signal->count * signal->shape[0];
   if (!samples.spend(made.products() * double(signals * frames)))
     return std::nullopt;
-  Array result = Array::zeros(signal->count,
-                              {signal->shape[0], frames, made.bins, 2});
+  Array result =
+      Array::zeros(signal->count, {signal->shape[0], frames, made.bins, 2});
   for (int64_t at = 0; at < signals * frames; ++at) {
     const float *read = signal->numbers.data() +
                         (at / frames * size + at % frames * *step) * parts;
@@ -136,7 +138,8 @@ static Result transformFrames(mp::STFTOp op, Samples &samples) {
           double weight = window ? window->numbers[size_t(term)] : 1;
           return weight * read[term * parts + part];
         },
-        parts, [&](int64_t bin, double re, double im) {
+        parts,
+        [&](int64_t bin, double re, double im) {
           written[2 * bin] = float(re);
           written[2 * bin + 1] = float(im);
         });
@@ -158,8 +161,8 @@ Result samples::makeWindow(Value value, TransferContext &ctx) {
                  : op.getKind() == "hamming" ? 25.0 / 46
                                              : 0.42;
   Array window = Array::zeros(1, {*size});
-  double step = 2 * std::numbers::pi /
-                double(op.getPeriodic() ? *size : *size - 1);
+  double step =
+      2 * std::numbers::pi / double(op.getPeriodic() ? *size : *size - 1);
   for (auto [at, number] : llvm::enumerate(window.numbers)) {
     double angle = step * double(at);
     number = float(first - (1 - first - second) * std::cos(angle) +

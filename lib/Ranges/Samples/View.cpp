@@ -16,9 +16,9 @@ using namespace mpopt::samples;
 
 /// Calls `visit` with the offsets, in both arrays, of each index of a box whose
 /// strides in them are given.
-static void
-forEach(ArrayRef<int64_t> size, ArrayRef<int64_t> from, ArrayRef<int64_t> to,
-        llvm::function_ref<void(int64_t, int64_t)> visit) {
+static void forEach(ArrayRef<int64_t> size, ArrayRef<int64_t> from,
+                    ArrayRef<int64_t> to,
+                    llvm::function_ref<void(int64_t, int64_t)> visit) {
   SmallVector<int64_t, 6> index(size.size(), 0);
   int64_t count = 1, source = 0, target = 0;
   for (int64_t dim : size)
@@ -114,11 +114,12 @@ static Result slice(mp::SliceOp op, const Array &from, Samples &samples) {
   SmallVector<int64_t, 6> strides = stridesOf(from);
   int64_t offset = 0;
   for (size_t i = 0; i < starts->size(); ++i) {
-    std::optional<int64_t> axis = normalizeAxis(
-        hasAxes ? (*axes)[i] : int64_t(i), int64_t(shape.size()));
+    std::optional<int64_t> axis =
+        normalizeAxis(hasAxes ? (*axes)[i] : int64_t(i), int64_t(shape.size()));
     if (!axis)
       return std::nullopt;
-    std::optional<int64_t> count = TransferContext::dimOf(op.getResult(), *axis);
+    std::optional<int64_t> count =
+        TransferContext::dimOf(op.getResult(), *axis);
     int64_t dim = from.shape[*axis], step = hasSteps ? (*steps)[i] : 1;
     int64_t start = (*starts)[i] < 0 ? (*starts)[i] + dim : (*starts)[i];
     start = std::clamp<int64_t>(start, 0, step > 0 ? dim : dim - 1);
@@ -198,8 +199,8 @@ static Result pad(mp::PadOp op, const Array &from, Samples &samples) {
   Shape shape = from.shape;
   SmallVector<int64_t, 6> begins(shape.size(), 0);
   for (size_t i = 0; i < count; ++i) {
-    std::optional<int64_t> axis = normalizeAxis(
-        hasAxes ? (*axes)[i] : int64_t(i), int64_t(shape.size()));
+    std::optional<int64_t> axis =
+        normalizeAxis(hasAxes ? (*axes)[i] : int64_t(i), int64_t(shape.size()));
     if (!axis)
       return std::nullopt;
     begins[*axis] = (*pads)[i];
