@@ -341,8 +341,8 @@ def PositionsInHalf : NumberRule<"MP756", "positions-in-half"> {
   let summary = "whole numbers are counted in a 16-bit type";
   let what = [{
     `torch.arange` with `dtype=torch.bfloat16` or `torch.float16`, unless its end is known to be
-    no larger than 256 or 2048, up to which the type has every whole number. FP16 with an end
-    that is not known is a note.
+    no larger than 256 or 2048, up to which the type has every whole number. With an end
+    that is not known it is a note.
   }];
   let why = [{
     BF16 has every second whole number from 256 on, and every fourth from 512 on: positions
@@ -350,7 +350,7 @@ def PositionsInHalf : NumberRule<"MP756", "positions-in-half"> {
   }];
   let example = [{
     ```python
-    positions = torch.arange(length, dtype=torch.bfloat16)
+    positions = torch.arange(4096, dtype=torch.bfloat16)
     angles = torch.outer(positions, inverse_frequencies)
     ```
   }];

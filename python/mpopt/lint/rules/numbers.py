@@ -275,4 +275,4 @@ def positions_in_half(program: Program) -> Iterator[Report]:
         name = values.NAMES[dtype]
         yield Report(event.node, f"{name} has every whole number up to {WHOLE[dtype]} only: positions behind it become one. "
                      "Count in FP32, and cast the result",
-                     severity="note" if dtype == "f16" and end is None else "")
+                     severity="note" if end is None else "")

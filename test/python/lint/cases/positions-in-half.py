@@ -1,7 +1,7 @@
 # case: positions
 import torch
 def angles(length, frequencies):
-    t = torch.arange(length, dtype=torch.bfloat16)  # finds warning
+    t = torch.arange(length, dtype=torch.bfloat16)  # finds note
     s = torch.arange(0, length, dtype=torch.float16)  # finds note
     u = torch.arange(4096, dtype=torch.half)  # finds warning
     return torch.outer(t, frequencies)
