@@ -6,7 +6,9 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Numerics/EstimateMath.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
@@ -23,6 +25,37 @@ using namespace mpopt;
 
 /// Ops on the way to the variable.
 static constexpr unsigned kMostDepth = 8;
+
+/// The numbers that a pair quantises whose codes nothing else makes; null for
+/// other ops.
+static Value getQuantized(Operation *op) {
+  if (auto fake = dyn_cast<mp::FakeQuantizeOp>(op))
+    return fake.getInput();
+  auto numbers = dyn_cast<mp::DequantizeOp>(op);
+  auto codes = numbers ? numbers.getInput().getDefiningOp<mp::QuantizeOp>()
+                       : mp::QuantizeOp();
+  return codes && codes.getScale() == numbers.getScale() &&
+                 codes.getZeroPoint() == numbers.getZeroPoint()
+             ? codes.getInput()
+             : Value();
+}
+
+/// The numbers within which a pair clips, where one scale is known.
+static std::optional<Interval> endsOf(Operation *op) {
+  auto ends = [](auto quantize) -> std::optional<Interval> {
+    auto format = storageFormatOf(quantize);
+    std::optional<double> scale = getSplatConstant(quantize.getScale());
+    std::optional<double> zero = quantize.getZeroPoint()
+                                     ? getSplatConstant(quantize.getZeroPoint())
+                                     : std::optional(0.0);
+    if (!format || !scale || !zero || !(*scale > 0))
+      return std::nullopt;
+    return format->scaled(*scale, *zero).ends();
+  };
+  if (auto fake = dyn_cast<mp::FakeQuantizeOp>(op))
+    return ends(fake);
+  return ends(op->getOperand(0).getDefiningOp<mp::QuantizeOp>());
+}
 
 /// The step that an op of one result and several operands is.
 std::optional<Expression::Kind> Expression::kindOf(Operation *op) {
@@ -48,8 +81,16 @@ bool Expression::isStep(Operation *op) {
   if (kind)
     return *kind == Kind::Where ? op->getNumOperands() == 3
                                 : op->getNumOperands() == 2;
-  return isa<mp::CastOp, mp::ClipOp>(op) ||
+  return isa<mp::CastOp, mp::ClipOp>(op) || getQuantized(op) ||
          (op->getNumOperands() == 1 && getFunction(op));
+}
+
+/// The values of which the step is a function. A pair is no step of its own:
+/// quantisers put one between any two ops.
+static std::pair<SmallVector<Value, 3>, unsigned> getArguments(Operation *op) {
+  if (Value numbers = getQuantized(op))
+    return {{numbers}, 0};
+  return {SmallVector<Value, 3>(op->getOperands()), 1};
 }
 
 /// The values of which `value` is an elementwise function, none being a number.
@@ -64,8 +105,9 @@ bool Expression::findVariable(Value value, const MaybeShape &shape,
               (isa<FloatType>(getElementType(value)) || kindOf(op));
   if (step) {
     Value inner = variable;
-    bool one = llvm::all_of(op->getOperands(), [&](Value operand) {
-      return findVariable(operand, shape, depth + 1, inner);
+    auto [arguments, steps] = getArguments(op);
+    bool one = llvm::all_of(arguments, [&, steps = steps](Value argument) {
+      return findVariable(argument, shape, depth + steps, inner);
     });
     if (one) {
       variable = inner;
@@ -203,7 +245,7 @@ std::optional<Expression> Expression::ofOperand(Operation *op, Value operand) {
     expression.add(operand);
     return expression;
   }
-  if (!isStep(op) || getShape(op->getResult(0)) != shape ||
+  if (!isStep(op) || getShape(op->getResult(0)) != shape || getQuantized(op) ||
       !llvm::all_of(op->getOperands(), dependsOnIt))
     return std::nullopt;
   return ofStep(op, operand);
@@ -213,6 +255,17 @@ Expression::Step Expression::makeStep(Operation *op) {
   if (isa<mp::CastOp>(op))
     return steps[add(op->getOperand(0))];
   Step step{Kind::Function};
+  if (Value numbers = getQuantized(op)) {
+    unsigned inner = add(numbers);
+    std::optional<Interval> ends = endsOf(op);
+    if (!ends)
+      return steps[inner];
+    step.kind = Kind::Clip;
+    step.operands[0] = inner;
+    step.operands[1] = addNumber(ends->lo);
+    step.operands[2] = addNumber(ends->hi);
+    return step;
+  }
   if (auto clip = dyn_cast<mp::ClipOp>(op)) {
     step.kind = Kind::Clip;
     step.operands[0] = add(clip.getInput());
