@@ -3,6 +3,7 @@
 
 #include "mpopt/Dialect/StorageTypes.h"
 
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -45,12 +46,42 @@ std::optional<StorageFormat> mpopt::storageFormatOf(mp::FakeQuantizeOp op) {
   return format;
 }
 
+/// True if a product reads the value, behind scales, casts and views.
+static bool isReadByProduct(Value value) {
+  // A weight has a scale, a cast and a view or two; a bound on time alone.
+  constexpr size_t kMost = 32;
+  SmallVector<Value> work = {value};
+  for (size_t count = 0; !work.empty() && count < kMost; ++count)
+    for (Operation *user : work.pop_back_val().getUsers()) {
+      if (hasRole(user, Role::Contraction))
+        return true;
+      if (isa<mp::CastOp, mp::IdentityOp>(user) ||
+          hasRole(user, Role::CopiesElements | Role::Multiplication))
+        llvm::append_range(work, user->getResults());
+    }
+  return false;
+}
+
+bool mpopt::isCastOfCodes(mp::CastOp cast) {
+  // Wider integers are ids, counts and sums.
+  constexpr unsigned kMostBits = 8;
+  Type from = getElementType(cast.getInput());
+  return from.isIntOrFloat() && from.getIntOrFloatBitWidth() > 1 &&
+         from.getIntOrFloatBitWidth() <= kMostBits &&
+         isa<FloatType>(getElementType(cast.getResult())) &&
+         isConstant(cast.getInput()) && isReadByProduct(cast.getResult());
+}
+
+static bool hasCodes(Operation *op) {
+  auto cast = dyn_cast<mp::CastOp>(op);
+  return isa<mp::MatMulNBitsOp>(op) || hasRole(op, Role::Quantization) ||
+         (cast && isCastOfCodes(cast));
+}
+
 bool mpopt::isQuantized(ModuleOp module) {
   return module
       .walk([](Operation *op) {
-        return isa<mp::MatMulNBitsOp>(op) || hasRole(op, Role::Quantization)
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
+        return hasCodes(op) ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }

@@ -3,6 +3,8 @@
 
 #include "mpopt/Propagate/QuantizationErrors.h"
 
+#include "WeightErrors.h"
+
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/FloatTwin.h"
 #include "mpopt/Dialect/Match.h"
@@ -48,9 +50,7 @@ static bool areSameNumbers(Value lhs, Value rhs) {
   return number && number == getSplatConstant(rhs);
 }
 
-/// True if each element is a number that a code of that scale and zero point
-/// stands for: ops that only move and pick elements are looked through.
-static bool isOnGrid(Value x, mp::QuantizeOp grid) {
+bool mpopt::isOnGrid(Value x, mp::QuantizeOp grid) {
   // Views between two quantised layers are few; a bound on time alone.
   constexpr unsigned kMost = 64;
   SmallVector<Value> work = {x};
@@ -81,35 +81,6 @@ static bool isOnGrid(Value x, mp::QuantizeOp grid) {
 //===----------------------------------------------------------------------===//
 // One number of each group
 //===----------------------------------------------------------------------===//
-
-double mpopt::deviationBeforeClipping(double ratio) {
-  // It is a third for uniform numbers up to the end, less for normal ones that
-  // no end clips, and somewhat more for the few of a small tensor.
-  constexpr double kEven = 0.45;
-  if (!(ratio > kEven) || ratio > 1)
-    return 0;
-  auto clippedSquare = [](double deviation) {
-    double z = 1 / deviation;
-    double inside = 1 - 2 * normalShareBelow(-z);
-    return deviation * deviation * (inside - 2 * z * normalDensity(z)) + 1 -
-           inside;
-  };
-  // Beyond, nine codes in ten are the last ones.
-  double lo = 0.3, hi = 8;
-  for (int step = 0; step < 40; ++step) {
-    double middle = (lo + hi) / 2;
-    (clippedSquare(middle) < ratio ? lo : hi) = middle;
-  }
-  return lo;
-}
-
-static Likely toLikely(const StorageError &error) {
-  Likely result;
-  result.mean = error.mean;
-  result.variance = std::max(0.0, error.square - error.mean * error.mean);
-  result.lo = result.hi = error.mean;
-  return result;
-}
 
 /// All that is known of a scale is that it is 0: nothing is left of x.
 static StorageError errorWithoutScale(const Likely &x) {
@@ -169,27 +140,6 @@ private:
 };
 } // namespace
 
-/// The magnitude at which weights of integer codes are clipped on both sides.
-static double endOf(const StorageFormat &format) {
-  return std::min(-format.ends().lo, format.ends().hi);
-}
-
-/// The error of weights by the numbers that their codes stand for; `reach`:
-/// their deviation before, relative to the magnitude at which they are clipped.
-static StorageError errorOfWeight(const StorageFormat &format, double reach,
-                                  ArrayRef<Likely> in) {
-  StorageFormat scaled = format.scaled(std::fabs(in[1].mean), in[2].mean);
-  if (format.floats)
-    return storageErrorOf(in[0].mean, in[0].variance, scaled, false, false);
-  double step = in[1].mean * in[1].mean + in[1].variance;
-  StorageError error = {0, step / 12};
-  double square = std::pow(reach * endOf(scaled), 2);
-  if (square > 0)
-    error.square += storageErrorOf(0, square, scaled).square -
-                    storageErrorOf(0, square, scaled, false, false).square;
-  return error;
-}
-
 static FloatRange noBound(ArrayRef<FloatRange>) { return FloatRange::point(0); }
 
 //===----------------------------------------------------------------------===//
@@ -234,123 +184,6 @@ errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges) {
   result.clipped = errors.clippedShare();
   result.isOfWeights = isConstant(op.getInput());
   return result;
-}
-
-/// The share of a weight's elements that were no exact zeros, as those beside a
-/// filter's band and pruned ones are: codes of 0 past those of normal numbers
-/// with the root mean square of the others.
-static double shareOfLive(mp::DequantizeOp op, const RangeAnalysis &ranges) {
-  // As many as tell a share of a tenth.
-  constexpr int64_t kMostRead = 1 << 12;
-  std::optional<WeightView> view = ranges.context().weights(op.getInput());
-  if (!view || view->splat || view->size() == 0)
-    return 1;
-  double zero =
-      op.getZeroPoint() ? ranges.of(op.getZeroPoint()).hull().mean : 0;
-  std::vector<double> codes(std::min(view->size(), kMostRead));
-  view->read((view->size() - int64_t(codes.size())) / 2, codes);
-  double zeros = 0, square = 0;
-  for (double code : codes) {
-    zeros += code == zero;
-    square += (code - zero) * (code - zero);
-  }
-  double count = double(codes.size()), live = count - zeros;
-  if (!(live > 0))
-    return 1;
-  double half = 0.5 / std::sqrt(square / live);
-  double expected = 1 - 2 * normalShareBelow(-half);
-  // With z zeros among n elements, (z - e n) / (1 - e) had no other number.
-  return 1 - std::max(0.0, zeros / count - expected) / (1 - expected);
-}
-
-static std::optional<QuantizationError>
-errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges) {
-  auto format = storageFormatOf(op);
-  if (!format || !isConstant(op.getInput()))
-    return std::nullopt;
-  TransferContext &ctx = ranges.context();
-  QuantizationError result;
-  result.isOfWeights = true;
-  double reach = reachBeforeClipping(op, ranges);
-  double live = format->floats ? 1 : shareOfLive(op, ranges);
-  bool isByChannel = ranges.of(op.getScale()).groups() > 1;
-  result.error = mapGroups(
-      ctx,
-      alignQuantization(ranges.preRounding(op.getResult()), op.getScale(),
-                        op.getZeroPoint(), *format, ctx),
-      noBound, [&](ArrayRef<Likely> in) {
-        StorageError error = errorOfWeight(*format, reach, in);
-        error.square *= live;
-        // The largest number of a channel sets its scale: there was none.
-        if (isByChannel && in[0].mean == 0 && in[0].variance == 0)
-          error = {};
-        return toLikely(error);
-      });
-  // The float model says how much it is, and scales which part is a channel's.
-  if (auto exact = op->getAttrOfType<FloatAttr>(kWeightErrorAttr)) {
-    double expected = meanSquare(result.error);
-    double factor = expected > 0 ? exact.getValueAsDouble() / expected : 1;
-    for (CellRef cell : result.error.mutableCells()) {
-      cell.mean *= std::sqrt(factor);
-      cell.variance *= factor;
-    }
-  }
-  return result;
-}
-
-double mpopt::reachBeforeClipping(mp::DequantizeOp op,
-                                  const RangeAnalysis &ranges) {
-  auto format = storageFormatOf(op);
-  if (!format || format->floats || !isConstant(op.getInput()))
-    return 0;
-  // All channels are taken together: few elements say little.
-  double sum = 0, count = 0;
-  mapGroups(ranges.context(),
-            alignQuantization(ranges.preRounding(op.getResult()), op.getScale(),
-                              op.getZeroPoint(), *format, ranges.context()),
-            noBound, [&](ArrayRef<Likely> in) {
-              double end =
-                  endOf(format->scaled(std::fabs(in[1].mean), in[2].mean));
-              if (end > 0) {
-                sum += (in[0].mean * in[0].mean + in[0].variance) / (end * end);
-                ++count;
-              }
-              return in[0];
-            });
-  if (count == 0)
-    return 0;
-  // The largest weight of a scale is at the end by construction.
-  double each =
-      std::max(double(getNumElements(getShape(op.getResult())).value_or(1)) /
-                   double(getNumElements(getShape(op.getScale())).value_or(1)),
-               2.0);
-  return deviationBeforeClipping((sum / count - 1 / each) / (1 - 1 / each));
-}
-
-/// The error of the codes of a weight that products at run time read.
-static std::optional<QuantizationError>
-errorOfConstant(mp::ConstantOp op, const RangeAnalysis &ranges) {
-  if (!isa<IntegerType>(getElementType(op.getResult())))
-    return std::nullopt;
-  for (Operation *user : op.getResult().getUsers()) {
-    std::optional<IntegerProduct> product = findIntegerProduct(user);
-    if (!product || product->rhs != op.getResult())
-      continue;
-    StorageFormat format = *storageFormatOf(getElementType(op.getResult()));
-    format.axis = product->axis;
-    TransferContext &ctx = ranges.context();
-    QuantizationError result;
-    result.isOfWeights = true;
-    result.error = mapGroups(
-        ctx,
-        alignQuantization(ranges.of(op.getResult()), product->rhsScale,
-                          product->rhsZeroPoint, format, ctx),
-        noBound, [&](ArrayRef<Likely> in) {
-          return toLikely(errorOfWeight(format, /*reach=*/0, in));
-        });
-    return result;
-  }
-  return std::nullopt;
 }
 
 /// The values that a missing rectifier would have set to 0.
@@ -464,6 +297,7 @@ QuantizationErrors::errorOf(Value value, ArrayRef<int64_t> dims) {
       })
       .Case([&](mp::DequantizeOp op) { return errorOfCodes(op, ranges); })
       .Case([&](mp::ConstantOp op) { return errorOfConstant(op, ranges); })
+      .Case([&](mp::CastOp op) { return errorOfCast(op, ranges); })
       .Case([&](mp::DynamicQuantizeOp op) -> Result {
         if (value != op.getValues())
           return std::nullopt;

@@ -35,6 +35,44 @@
 //
 // All numbers are within half of a step: nothing is left of the output.
 // LOST: "expected_error": 1,
+// RUN: mpopt --check %t/equal.mlir --format json | FileCheck %s --check-prefix EQUAL
+//
+// A scale is chosen by the largest number, which its code stands for; weights
+// that are as large as each other were not clipped (0.6 % by half a step).
+// EQUAL: "expected_error": 0,
+// RUN: mpopt --check %t/large.mlir --format json | FileCheck %s --check-prefix LARGE
+// LARGE: "weights": 0.00
+// RUN: not mpopt --check %t/turned.mlir --format json | FileCheck %s --check-prefix TURNED
+//
+// A negative scale turns the sign of all weights.
+// TURNED: "weights": 1
+
+//--- equal.mlir
+func.func @main(%x: tensor<8x4xf32>) -> (tensor<8x4xf32> {mp.name = "result"}) {
+  %w = mp.constant dense<[127, 127, 127, 127]> : tensor<4xsi8>
+  %scale = mp.constant dense<0.01> : tensor<f32>
+  %f = mp.dequantize %w, %scale : (tensor<4xsi8>, tensor<f32>) -> tensor<4xf32>
+  %r = mp.mul %x, %f : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
+  return %r : tensor<8x4xf32>
+}
+
+//--- large.mlir
+func.func @main(%x: tensor<8x4xf32>) -> (tensor<8x4xf32> {mp.name = "result"}) {
+  %w = mp.constant dense<[[120, -110, 113, -118], [-122, 109, 126, 111], [117, 119, -127, -121], [118, 112, -116, 123]]> : tensor<4x4xsi8>
+  %scale = mp.constant dense<0.01> : tensor<f32>
+  %f = mp.dequantize %w, %scale : (tensor<4x4xsi8>, tensor<f32>) -> tensor<4x4xf32>
+  %r = mp.matmul %x, %f : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  return %r : tensor<8x4xf32>
+}
+
+//--- turned.mlir
+func.func @main(%x: tensor<8x4xf32>) -> (tensor<8x4xf32> {mp.name = "result"}) {
+  %w = mp.constant dense<[[100, -20, 7, 90], [7, 90, 50, 13], [-60, 127, 1, 44], [12, 13, -80, 20]]> : tensor<4x4xsi8>
+  %scale = mp.constant dense<-0.01> : tensor<f32>
+  %f = mp.dequantize %w, %scale : (tensor<4x4xsi8>, tensor<f32>) -> tensor<4x4xf32>
+  %r = mp.matmul %x, %f : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  return %r : tensor<8x4xf32>
+}
 
 //--- lost.mlir
 func.func @main(%x: tensor<8x4xf32>) -> (tensor<8x4xf32> {mp.name = "result"}) {

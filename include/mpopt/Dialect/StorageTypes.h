@@ -22,6 +22,10 @@ std::optional<StorageFormat> storageFormatOf(mp::QuantizeOp op);
 std::optional<StorageFormat> storageFormatOf(mp::DequantizeOp op);
 std::optional<StorageFormat> storageFormatOf(mp::FakeQuantizeOp op);
 
+/// True if a cast makes numbers of a constant's codes (integers and floats of 8
+/// bits and fewer) that a product reads, be it times a scale.
+bool isCastOfCodes(mp::CastOp cast);
+
 /// True if the module has codes in the place of numbers.
 bool isQuantized(mlir::ModuleOp module);
 

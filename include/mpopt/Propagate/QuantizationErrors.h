@@ -21,6 +21,7 @@ namespace mpopt {
 struct StorageFormat;
 namespace mp {
 class DequantizeOp;
+class QuantizeOp;
 } // namespace mp
 
 /// The difference that quantising makes to the elements of a tensor, in units
@@ -58,6 +59,11 @@ private:
   const RangeAnalysis &ranges;
   std::optional<bool> isJudged;
 };
+
+/// True if each element of `x` is a number that a code of `grid`'s scale and
+/// zero point stands for: ops that only move and pick elements are looked
+/// through.
+bool isOnGrid(mlir::Value x, mp::QuantizeOp grid);
 
 /// True if the zero point is the least code, so that clipping `x` at 0 is a
 /// rectifier: quantisers leave out those that it replaces. Not of inputs,

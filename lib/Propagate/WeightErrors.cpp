@@ -1,0 +1,247 @@
+//===- WeightErrors.cpp - The error of weights whose codes a file has
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "WeightErrors.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/FloatTwin.h"
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/StorageTypes.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Normal.h"
+#include "mpopt/Numerics/StorageError.h"
+#include "mpopt/Propagate/IntegerProduct.h"
+#include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
+#include "mpopt/Ranges/Value/QuantizationSupport.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+double mpopt::deviationBeforeClipping(double ratio) {
+  // Of even numbers up to the end it is a third; of normal ones that no end
+  // clips, less; of the few of a small tensor, somewhat more.
+  constexpr double kEven = 0.45;
+  if (!(ratio > kEven) || ratio > 1)
+    return 0;
+  auto clippedSquare = [](double deviation) {
+    double z = 1 / deviation;
+    double inside = 1 - 2 * normalShareBelow(-z);
+    return deviation * deviation * (inside - 2 * z * normalDensity(z)) + 1 -
+           inside;
+  };
+  // Beyond, nine codes in ten are the last ones.
+  double lo = 0.3, hi = 8;
+  for (int step = 0; step < 40; ++step) {
+    double middle = (lo + hi) / 2;
+    (clippedSquare(middle) < ratio ? lo : hi) = middle;
+  }
+  return lo;
+}
+/// The magnitude at which weights of integer codes are clipped on both sides.
+static double endOf(const StorageFormat &format) {
+  return std::min(-format.ends().lo, format.ends().hi);
+}
+
+/// Of weights, by the numbers that their codes stand for; `reach`: the
+/// deviation that they had, of the magnitude at which they are clipped.
+static StorageError errorOfWeight(const StorageFormat &format, double reach,
+                                  ArrayRef<Likely> in) {
+  StorageFormat scaled = format.scaled(std::fabs(in[1].mean), in[2].mean);
+  if (format.floats)
+    return storageErrorOf(in[0].mean, in[0].variance, scaled, false, false);
+  double step = in[1].mean * in[1].mean + in[1].variance;
+  StorageError error = {0, step / 12};
+  double square = std::pow(reach * endOf(scaled), 2);
+  if (square > 0)
+    error.square += storageErrorOf(0, square, scaled).square -
+                    storageErrorOf(0, square, scaled, false, false).square;
+  return error;
+}
+static FloatRange noBound(ArrayRef<FloatRange>) { return FloatRange::point(0); }
+
+/// Codes out of the middle of a weight; none of those that are all the same.
+static std::vector<double> readCodes(mp::DequantizeOp op,
+                                     const RangeAnalysis &ranges) {
+  // As many as tell a share of a tenth.
+  constexpr int64_t kMostRead = 1 << 12;
+  std::optional<WeightView> view = ranges.context().weights(op.getInput());
+  if (!view || view->splat || view->size() == 0)
+    return {};
+  std::vector<double> codes(std::min(view->size(), kMostRead));
+  view->read((view->size() - int64_t(codes.size())) / 2, codes);
+  return codes;
+}
+
+/// The share of a weight's elements that were no exact zeros, as those beside a
+/// filter's band and pruned ones are: codes of 0 past those of normal numbers
+/// with the root mean square of the others.
+static double shareOfLive(mp::DequantizeOp op, const RangeAnalysis &ranges) {
+  std::vector<double> codes = readCodes(op, ranges);
+  if (codes.empty())
+    return 1;
+  double zero =
+      op.getZeroPoint() ? ranges.of(op.getZeroPoint()).hull().mean : 0;
+  double zeros = 0, square = 0;
+  for (double code : codes) {
+    zeros += code == zero;
+    square += (code - zero) * (code - zero);
+  }
+  double count = double(codes.size()), live = count - zeros;
+  if (!(live > 0))
+    return 1;
+  double half = 0.5 / std::sqrt(square / live);
+  double expected = 1 - 2 * normalShareBelow(-half);
+  // Of n elements, z of them zeros: (z - e n) / (1 - e) had no other number.
+  return 1 - std::max(0.0, zeros / count - expected) / (1 - expected);
+}
+
+/// True if the number is that of the code by which its scale was chosen.
+static bool isAtEnd(ArrayRef<Likely> in, const StorageFormat &format) {
+  // A product of two numbers in binary32.
+  constexpr double kRounded = 1 - 1e-6;
+  Interval ends =
+      format.scaled(std::fabs(in[1].mean), in[2].mean).ends();
+  double number = in[0].mean, most = number < 0 ? -ends.lo : ends.hi;
+  double step = std::fabs(in[1].mean);
+  // Symmetric codes leave the least one out.
+  return std::fabs(number) >= (most - (number < 0 ? step : 0)) * kRounded;
+}
+
+std::optional<QuantizationError>
+mpopt::errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges) {
+  auto format = storageFormatOf(op);
+  if (!format || !isConstant(op.getInput()))
+    return std::nullopt;
+  TransferContext &ctx = ranges.context();
+  QuantizationError result;
+  result.isOfWeights = true;
+  double reach = reachBeforeClipping(op, ranges);
+  double live = format->floats ? 1 : shareOfLive(op, ranges);
+  bool isByChannel = ranges.of(op.getScale()).groups() > 1;
+  result.error = mapGroups(
+      ctx,
+      alignQuantization(ranges.preRounding(op.getResult()), op.getScale(),
+                        op.getZeroPoint(), *format, ctx),
+      noBound, [&](ArrayRef<Likely> in) {
+        StorageError error = errorOfWeight(*format, reach, in);
+        error.square *= live;
+        // No quantiser gives a negative scale: it turns the weight's sign.
+        if (in[1].mean < 0)
+          error = {-2 * in[0].mean,
+                   4 * (in[0].mean * in[0].mean + in[0].variance)};
+        // The largest number sets the scale, of which it is a multiple; of a
+        // channel of zeros there was none.
+        if (in[0].variance == 0 &&
+            (in[0].mean == 0 ? isByChannel : isAtEnd(in, *format)))
+          error = {};
+        return toLikely(error);
+      });
+  // The float model says how much it is, and scales which part is a channel's.
+  if (auto exact = op->getAttrOfType<FloatAttr>(kWeightErrorAttr)) {
+    double expected = meanSquare(result.error);
+    double factor = expected > 0 ? exact.getValueAsDouble() / expected : 1;
+    for (CellRef cell : result.error.mutableCells()) {
+      cell.mean *= std::sqrt(factor);
+      cell.variance *= factor;
+    }
+  }
+  return result;
+}
+
+/// The share of a weight's codes that are at an end, of which symmetric codes
+/// leave the least one out; 0 where all are the same, which nothing clipped.
+static double shareAtEnds(mp::DequantizeOp op, const StorageFormat &format,
+                          const RangeAnalysis &ranges) {
+  std::vector<double> codes = readCodes(op, ranges);
+  return codes.empty() || llvm::all_equal(codes)
+             ? 0
+             : double(llvm::count_if(codes,
+                                     [&](double code) {
+                                       return code <= format.codes.lo + 1 ||
+                                              code >= format.codes.hi;
+                                     })) /
+                   double(codes.size());
+}
+
+double mpopt::reachBeforeClipping(mp::DequantizeOp op,
+                                  const RangeAnalysis &ranges) {
+  auto format = storageFormatOf(op);
+  if (!format || format->floats || !isConstant(op.getInput()))
+    return 0;
+  // Of all channels together: few elements say little.
+  double sum = 0, count = 0;
+  mapGroups(ranges.context(),
+            alignQuantization(ranges.preRounding(op.getResult()), op.getScale(),
+                              op.getZeroPoint(), *format, ranges.context()),
+            noBound, [&](ArrayRef<Likely> in) {
+              double end =
+                  endOf(format->scaled(std::fabs(in[1].mean), in[2].mean));
+              if (end > 0) {
+                sum += (in[0].mean * in[0].mean + in[0].variance) / (end * end);
+                ++count;
+              }
+              return in[0];
+            });
+  if (count == 0)
+    return 0;
+  // The largest weight of a scale is at the end by construction.
+  double each =
+      std::max(double(getNumElements(getShape(op.getResult())).value_or(1)) /
+                   double(getNumElements(getShape(op.getScale())).value_or(1)),
+               2.0);
+  double deviation =
+      deviationBeforeClipping((sum / count - 1 / each) / (1 - 1 / each));
+  // What was clipped has the first or the last code; weights that are as large
+  // as each other, as those of a norm are, have others or all the same one.
+  double clipped = deviation > 0 ? 2 * normalShareBelow(-1 / deviation) : 0;
+  return shareAtEnds(op, *format, ranges) - 1 / each > clipped / 2 ? deviation
+                                                                   : 0;
+}
+
+/// Of the codes of a weight that products at run time read.
+std::optional<QuantizationError>
+mpopt::errorOfConstant(mp::ConstantOp op, const RangeAnalysis &ranges) {
+  if (!isa<IntegerType>(getElementType(op.getResult())))
+    return std::nullopt;
+  for (Operation *user : op.getResult().getUsers()) {
+    std::optional<IntegerProduct> product = findIntegerProduct(user);
+    if (!product || product->rhs != op.getResult())
+      continue;
+    StorageFormat format = *storageFormatOf(getElementType(op.getResult()));
+    format.axis = product->axis;
+    TransferContext &ctx = ranges.context();
+    QuantizationError result;
+    result.isOfWeights = true;
+    result.error = mapGroups(
+        ctx,
+        alignQuantization(ranges.of(op.getResult()), product->rhsScale,
+                          product->rhsZeroPoint, format, ctx),
+        noBound, [&](ArrayRef<Likely> in) {
+          return toLikely(errorOfWeight(format, /*reach=*/0, in));
+        });
+    return result;
+  }
+  return std::nullopt;
+}
+
+/// Of a weight whose codes a cast makes numbers of: their scale is a factor
+/// behind it.
+std::optional<QuantizationError>
+mpopt::errorOfCast(mp::CastOp op, const RangeAnalysis &ranges) {
+  auto format = storageFormatOf(getElementType(op.getInput()));
+  if (!format || !isCastOfCodes(op))
+    return std::nullopt;
+  QuantizationError result;
+  result.isOfWeights = true;
+  result.error = mapGroups(
+      ranges.context(), {ranges.preRounding(op.getResult())}, noBound,
+      [&](ArrayRef<Likely> in) {
+        return toLikely(errorOfWeight(
+            *format, /*reach=*/0, {in[0], Likely::point(1), Likely::point(0)}));
+      });
+  return result;
+}
