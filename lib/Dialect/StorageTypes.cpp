@@ -24,6 +24,8 @@ static std::optional<StorageFormat> formatOfCodes(Op op, Value codes) {
   if (format) {
     format->axis = op.getAxis();
     format->block = op.getBlockSize();
+    if (auto used = op.getCodes())
+      format->codes = {double((*used)[0]), double((*used)[1])};
   }
   return format;
 }

@@ -115,7 +115,7 @@ SmallVector<Operation *, 3> mpopt::buildNumbers(OpBuilder &builder,
     return mp::DequantizeOp::create(
         builder, loc, getTensorType(getShape(codes), element), codes, scale,
         zeroPoint, builder.getI64IntegerAttr(product.axis),
-        builder.getI64IntegerAttr(0), TypeAttr());
+        builder.getI64IntegerAttr(0), TypeAttr(), DenseI64ArrayAttr());
   };
   Operation *lhs =
       dequantize(product.lhs, product.lhsScale, product.lhsZeroPoint);

@@ -63,3 +63,19 @@ func.func @bits(%x: tensor<2x64xf16>, %w: tensor<32x4x8xui8>, %s: tensor<128xf16
     : (tensor<2x64xf16>, tensor<32x4x8xui8>, tensor<128xf16>) -> tensor<2x32xf16>
   return
 }
+
+// -----
+
+func.func @codes(%x: tensor<2x8xi8>, %s: tensor<f32>) {
+  // expected-error @+1 {{codes -8 to 200 are not all of 'i8'}}
+  %0 = mp.dequantize %x, %s {codes = array<i64: -8, 200>} : (tensor<2x8xi8>, tensor<f32>) -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @no_codes(%x: tensor<2x8xi8>, %s: tensor<f32>) {
+  // expected-error @+1 {{codes must be a lower and a higher one}}
+  %0 = mp.dequantize %x, %s {codes = array<i64: 7, 7>} : (tensor<2x8xi8>, tensor<f32>) -> tensor<2x8xf32>
+  return
+}

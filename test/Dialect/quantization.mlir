@@ -16,6 +16,11 @@ func.func @tensors(%x: tensor<2x8xf32>, %s: tensor<f32>, %z: tensor<i8>, %cs: te
   %5 = mp.dequantize %q, %s zero_point %z {output_type = bf16} : (tensor<2x8xi8>, tensor<f32>, tensor<i8>) -> tensor<*x!mp.unknown>
   // CHECK: mp.dynamic_quantize {{.*}} -> (tensor<2x8xui8>, tensor<f32>, tensor<ui8>)
   %6:3 = mp.dynamic_quantize %x : (tensor<2x8xf32>) -> (tensor<*x!mp.unknown>, tensor<*x!mp.unknown>, tensor<*x!mp.unknown>)
+  // CHECK: mp.dynamic_quantize {{.*}} -> (tensor<2x8xi8>, tensor<2x2xf32>, tensor<2x2xi8>)
+  %b:3 = mp.dynamic_quantize %x {block_size = 4 : i64, code_lo = -128 : i64, code_hi = 127 : i64, symmetric = true}
+    : (tensor<2x8xf32>) -> (tensor<*x!mp.unknown>, tensor<*x!mp.unknown>, tensor<*x!mp.unknown>)
+  // CHECK: mp.dequantize {{.*}} {codes = array<i64: -8, 7>} {{.*}} -> tensor<2x8xf32>
+  %c = mp.dequantize %q, %s zero_point %z {codes = array<i64: -8, 7>} : (tensor<2x8xi8>, tensor<f32>, tensor<i8>) -> tensor<*x!mp.unknown>
   // CHECK: mp.fake_quantize {{.*}} -> tensor<2x8xf32>
   %7 = mp.fake_quantize %x, %cs {quant_min = -128 : i64, quant_max = 127 : i64, axis = 1 : i64} : (tensor<2x8xf32>, tensor<8xf16>) -> tensor<*x!mp.unknown>
   return

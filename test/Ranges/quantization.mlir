@@ -18,6 +18,11 @@ func.func @codes(%x: tensor<2x2xf32> {mp.assume = {lo = -1.0 : f64, hi = 100.0 :
   // expected-remark @+2 {{#1: [0, 1]}}
   // expected-remark @below {{#2: [0, 255] integral}}
   %4, %5, %6 = mp.dynamic_quantize %x : (tensor<2x2xf32>) -> (tensor<2x2xui8>, tensor<f32>, tensor<ui8>)
+  // Twice the largest magnitude over 255 steps; at least the given one.
+  // expected-remark @+3 {{#0: [-128, 127] integral}}
+  // expected-remark @+2 {{#1: [0.25, 0.7843}}
+  // expected-remark @below {{#2: [0, 0] integral}}
+  %7, %8, %9 = mp.dynamic_quantize %x {block_size = 2 : i64, code_lo = -128 : i64, code_hi = 127 : i64, symmetric = true, least_scale = 0.25 : f64} : (tensor<2x2xf32>) -> (tensor<2x2xi8>, tensor<2x1xf32>, tensor<2x1xi8>)
   return
 }
 

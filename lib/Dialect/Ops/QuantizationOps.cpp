@@ -70,6 +70,24 @@ static LogicalResult verifyScale(Operation *op, Value input, Value scale,
   return success();
 }
 
+/// The codes in use are some of those of their type.
+static LogicalResult verifyCodes(Operation *op, Type element,
+                                 std::optional<ArrayRef<int64_t>> codes) {
+  if (!codes)
+    return success();
+  auto type = dyn_cast<IntegerType>(element);
+  if (codes->size() != 2 || (*codes)[0] >= (*codes)[1])
+    return op->emitOpError("codes must be a lower and a higher one");
+  unsigned width = type ? type.getWidth() : 0;
+  bool isSigned = type && !type.isUnsigned();
+  int64_t lo = isSigned ? llvm::minIntN(width) : 0;
+  int64_t hi = isSigned ? llvm::maxIntN(width) : int64_t(llvm::maxUIntN(width));
+  if (type && ((*codes)[0] < lo || (*codes)[1] > hi))
+    return op->emitOpError("codes ") << (*codes)[0] << " to " << (*codes)[1]
+                                     << " are not all of " << type;
+  return success();
+}
+
 LogicalResult QuantizeOp::inferResultTypes(const ShapeFacts &,
                                            SmallVectorImpl<Type> &types) {
   Type element = getElementType(getZeroPoint() ? getZeroPoint() : getResult());
@@ -83,6 +101,8 @@ LogicalResult QuantizeOp::verify() {
   Type element = getElementType(getResult());
   if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() > 8)
     return emitOpError("cannot quantize to ") << element;
+  if (failed(verifyCodes(*this, element, getCodes())))
+    return failure();
   return verifyScale(*this, getInput(), getScale(), getZeroPoint(), getAxis(),
                      getBlockSize());
 }
@@ -96,6 +116,8 @@ LogicalResult DequantizeOp::inferResultTypes(const ShapeFacts &,
 }
 
 LogicalResult DequantizeOp::verify() {
+  if (failed(verifyCodes(*this, getElementType(getInput()), getCodes())))
+    return failure();
   return verifyScale(*this, getInput(), getScale(), getZeroPoint(), getAxis(),
                      getBlockSize());
 }
@@ -103,10 +125,21 @@ LogicalResult DequantizeOp::verify() {
 LogicalResult
 DynamicQuantizeOp::inferResultTypes(const ShapeFacts &,
                                     SmallVectorImpl<Type> &types) {
-  Type byte = IntegerType::get(getContext(), 8, IntegerType::Unsigned);
-  types.push_back(getTensorType(getShape(getInput()), byte));
-  types.push_back(RankedTensorType::get({}, Float32Type::get(getContext())));
-  types.push_back(RankedTensorType::get({}, byte));
+  int64_t block = getBlockSize();
+  Type byte = IntegerType::get(
+      getContext(), 8,
+      int64_t(getCodeLo()) < 0 ? IntegerType::Signless : IntegerType::Unsigned);
+  MaybeShape shape = getShape(getInput()), scales = Shape();
+  if (block > 0) {
+    scales = shape;
+    if (scales && scales->empty())
+      return emitOpError("blocks need an axis");
+    if (scales && scales->back() != kDynamic)
+      scales->back() = llvm::divideCeil(scales->back(), block);
+  }
+  types.push_back(getTensorType(shape, byte));
+  types.push_back(getTensorType(scales, Float32Type::get(getContext())));
+  types.push_back(getTensorType(scales, byte));
   return success();
 }
 

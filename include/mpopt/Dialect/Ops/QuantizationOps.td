@@ -8,7 +8,8 @@ include "mpopt/Dialect/MPDialect.td"
 
 // Scale and zero point are scalars, or lists along `axis`, or with `block_size`
 // of the input's shape with `axis` divided by it. They are parameters in the
-// file's own dtype: a policy leaves them alone.
+// file's own dtype: a policy leaves them alone. `codes` are the least and the
+// greatest code in use, where these are fewer than their type has.
 
 def MP_QuantizeOp : MP_Op<"quantize", [Pure]> {
   let roles = [RoleQuantization];
@@ -24,7 +25,8 @@ def MP_QuantizeOp : MP_Op<"quantize", [Pure]> {
     Optional<MP_Tensor>:$zero_point, DefaultValuedAttr<I64Attr, "1">:$axis,
     DefaultValuedAttr<I64Attr, "0">:$block_size,
     DefaultValuedAttr<BoolAttr, "true">:$saturate,
-    OptionalAttr<TypeAttr>:$compute_type);
+    OptionalAttr<TypeAttr>:$compute_type,
+    OptionalAttr<DenseI64ArrayAttr>:$codes);
   let results = (outs MP_Tensor:$result);
   let torch = ["quantize_per_tensor", "quantize_per_channel"];
   let tensorflow = ["QuantizeV2"];
@@ -49,7 +51,8 @@ def MP_DequantizeOp : MP_Op<"dequantize", [Pure]> {
   let arguments = (ins MP_Tensor:$input, MP_Tensor:$scale,
     Optional<MP_Tensor>:$zero_point, DefaultValuedAttr<I64Attr, "1">:$axis,
     DefaultValuedAttr<I64Attr, "0">:$block_size,
-    OptionalAttr<TypeAttr>:$output_type);
+    OptionalAttr<TypeAttr>:$output_type,
+    OptionalAttr<DenseI64ArrayAttr>:$codes);
   let results = (outs MP_Tensor:$result);
   let torch = ["dequantize.self"];
   let tensorflow = ["Dequantize"];
@@ -66,12 +69,23 @@ def MP_DequantizeOp : MP_Op<"dequantize", [Pure]> {
 
 def MP_DynamicQuantizeOp : MP_Op<"dynamic_quantize", [Pure]> {
   let roles = [RoleQuantization];
-  let summary = "ui8 with a scale and zero point from the tensor's own range";
+  let summary = "codes with a scale and zero point from the tensor's own range";
   let description = [{
-    scale = (max(x, 0) - min(x, 0)) / 255, zero_point = round(-min(x, 0) / scale).
-    Results: values, scale, zero point. Source: ONNX DynamicQuantizeLinear.
+    Over the codes lo to hi: scale = (max(x, 0) - min(x, 0)) / (hi - lo),
+    zero_point = round(lo - min(x, 0) / scale); `symmetric`: scale =
+    max(|x|) / ((hi - lo) / 2), zero_point = 0. The scale is at least
+    `least_scale`. `block_size` above 0: the range is that of so many elements
+    along the last axis, scale and zero point have the input's rank. Codes are i8
+    if one is negative, else ui8.
+    Results: values, scale, zero point. Source: ONNX DynamicQuantizeLinear,
+    PyTorch quantized_decomposed choose_qparams, torchao choose_qparams_affine.
   }];
-  let arguments = (ins MP_Tensor:$input);
+  let arguments = (ins MP_Tensor:$input,
+    DefaultValuedAttr<I64Attr, "0">:$block_size,
+    DefaultValuedAttr<I64Attr, "0">:$code_lo,
+    DefaultValuedAttr<I64Attr, "255">:$code_hi,
+    DefaultValuedAttr<BoolAttr, "false">:$symmetric,
+    DefaultValuedAttr<F64Attr, "0.0">:$least_scale);
   let results = (outs MP_Tensor:$values, MP_Tensor:$scale, MP_Tensor:$zero_point);
   let onnx = ["DynamicQuantizeLinear"];
 }

@@ -121,7 +121,7 @@ Value GraphImporter::dequantize(const Tensor &tensor, Value stored,
       makeConstant(zeroType, DenseElementsAttr::get(zeroType, zeros), location);
   auto real = mp::DequantizeOp::create(
       builder, location, getUnknownTensor(context), stored, scale, zero,
-      std::max<int64_t>(tensor.axis, 0), 0, TypeAttr());
+      std::max<int64_t>(tensor.axis, 0), 0, TypeAttr(), DenseI64ArrayAttr());
   finish(real);
   return real.getResult();
 }

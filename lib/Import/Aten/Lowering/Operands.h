@@ -79,6 +79,11 @@ spatialInts(const NodeContext &context, llvm::StringRef input, size_t count,
 /// equal windows are written alike.
 void dropDefault(llvm::SmallVectorImpl<int64_t> &list, int64_t value);
 
+/// `result` as the op gives it for `input`: quantised again by the scale of
+/// that, where it is a quantised tensor.
+mlir::Value requantize(NodeContext &context, mlir::Value result,
+                       mlir::Value input);
+
 /// The reduction of a loss (0 none, 1 mean, 2 sum); empty if it is not known.
 llvm::StringRef reductionName(const NodeContext &context);
 

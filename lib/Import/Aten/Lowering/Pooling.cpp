@@ -124,7 +124,7 @@ static LogicalResult lowerAveragePool(NodeContext &context) {
       return context.unsupported();
     result = context.make<mp::MulOp>(result, factor);
   }
-  context.setOutput(0, result);
+  context.setOutput(0, requantize(context, result, context.tensor("self")));
   return success();
 }
 
@@ -145,9 +145,9 @@ static LogicalResult lowerAdaptiveAverage(NodeContext &context) {
     return context.unsupported();
   bool global = NodeContext::rankOf(input) == int64_t(sizes->size()) + 2 &&
                 llvm::all_of(*sizes, [](int64_t size) { return size == 1; });
-  context.setOutput(
-      0, global ? context.make<mp::GlobalAveragePoolOp>(input)
-                : context.make<mp::AdaptiveAvgPoolOp>(input, *sizes));
+  Value result = global ? Value(context.make<mp::GlobalAveragePoolOp>(input))
+                        : context.make<mp::AdaptiveAvgPoolOp>(input, *sizes);
+  context.setOutput(0, requantize(context, result, input));
   return success();
 }
 

@@ -9,14 +9,19 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Operands.h"
 #include "ShapeValues.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/Roles.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -83,7 +88,8 @@ static LogicalResult lowerQuantizeDynamic(NodeContext &context) {
       context.unknownTypes(3), context.tensor("self"));
   context.setOutput(0, context.make<mp::DequantizeOp>(
                            quantized.getValues(), quantized.getScale(),
-                           quantized.getZeroPoint(), 1, 0, TypeAttr()));
+                           quantized.getZeroPoint(), 1, 0, TypeAttr(),
+                           DenseI64ArrayAttr()));
   return success();
 }
 
@@ -133,17 +139,40 @@ static LogicalResult lowerFakeQuantizePerChannel(NodeContext &context) {
   return lowerPerChannel(context, givenRange(context), "scale", "zero_point");
 }
 
+/// The numbers themselves, behind an op that tells them from a quantised tensor
+/// (`requantize`).
 static LogicalResult lowerDequantize(NodeContext &context) {
+  auto dequantized = [&](Value value) {
+    return Value(context.make<mp::IdentityOp>(value));
+  };
   for (StringRef list : {"tensors", "qtensors"})
     if (std::optional<SmallVector<Value>> values = context.tensors(list)) {
-      context.setOutputTensors(0, *values);
+      context.setOutputTensors(0, llvm::map_to_vector(*values, dequantized));
       return success();
     }
   Value value = context.tensor(context.has("self") ? "self" : "qtensor");
   if (!value)
     return context.unsupported();
-  context.setOutput(0, value);
+  context.setOutput(0, dequantized(value));
   return success();
+}
+
+Value aten::requantize(NodeContext &context, Value result, Value input) {
+  while (Operation *op = input.getDefiningOp()) {
+    if (auto quantized = dyn_cast<mp::FakeQuantizeOp>(op)) {
+      if (quantized.getAxis())
+        return result;
+      return context.make<mp::FakeQuantizeOp>(
+          result, quantized.getScale(), quantized.getZeroPoint(),
+          quantized.getQuantMin(), quantized.getQuantMax(), IntegerAttr());
+    }
+    if (isa<mp::IdentityOp>(op) ||
+        !hasRole(op, Role::CopiesElements | Role::Rectifier | Role::Limit |
+                         Role::Picks))
+      return result;
+    input = op->getOperand(0);
+  }
+  return result;
 }
 
 /// The integers that are stored, where the op that made them is at hand.
@@ -161,7 +190,8 @@ static LogicalResult lowerIntRepr(NodeContext &context) {
         0, context.make<mp::QuantizeOp>(
                op.getInput(), op.getScale(),
                context.cast(op.getZeroPoint(), element, /*promotion=*/false),
-               op.getAxis().value_or(1), 0, true, TypeAttr()));
+               op.getAxis().value_or(1), 0, true, TypeAttr(),
+               DenseI64ArrayAttr()));
     return success();
   }
   if (auto op = self.getDefiningOp<mp::DequantizeOp>()) {
@@ -249,7 +279,7 @@ static LogicalResult lowerLinearDynamic(NodeContext &context) {
       context.unknownTypes(3), context.tensor("X"));
   Value input = context.make<mp::DequantizeOp>(
       quantized.getValues(), quantized.getScale(), quantized.getZeroPoint(), 1,
-      0, TypeAttr());
+      0, TypeAttr(), DenseI64ArrayAttr());
   Value product = context.make<mp::LinearOp>(input, weight, bias);
   context.setOutput(0, applyRelu(context, product));
   return success();
@@ -339,6 +369,28 @@ static LogicalResult lowerActivation(NodeContext &context) {
                                     context.has("input") ? "input" : "qx")));
 }
 
+/// As many last axes as the normalized shape has, in float inside.
+static LogicalResult lowerLayerNorm(NodeContext &context) {
+  Value input = context.tensor("input");
+  auto sizes = context.findInts("normalized_shape");
+  std::optional<double> epsilon = context.findNumber("eps");
+  if (!input || !sizes || !epsilon)
+    return context.unsupported();
+  auto op = context.makeTyped<mp::LayerNormOp>(
+      context.unknownTypes(1), input, context.tensor("weight"),
+      context.tensor("bias"), -int64_t(sizes->size()), APFloat(*epsilon),
+      TypeAttr());
+  return giveQuantized(context, op->getResult(0));
+}
+
+static LogicalResult lowerMatMul(NodeContext &context) {
+  Value lhs = context.tensor("qa"), rhs = context.tensor("qb");
+  if (!lhs || !rhs)
+    return context.unsupported();
+  return giveQuantized(context, context.make<mp::MatMulOp>(
+                                    lhs, rhs, false, false, APFloat(1.0)));
+}
+
 static LogicalResult lowerLeakyRelu(NodeContext &context) {
   std::optional<double> slope = context.findNumber("negative_slope");
   if (!slope)
@@ -349,6 +401,7 @@ static LogicalResult lowerLeakyRelu(NodeContext &context) {
 }
 
 void aten::registerQuantized(LoweringRegistry &registry) {
+  registerDecomposedQuantization(registry);
   registry.add("quantize_per_tensor", lowerQuantizePerTensor);
   registry.add("quantize_per_tensor_dynamic", lowerQuantizeDynamic);
   registry.add("quantize_per_channel", lowerQuantizePerChannel);
@@ -381,4 +434,6 @@ void aten::registerQuantized(LoweringRegistry &registry) {
   registry.add("quantized::hardswish", lowerActivation<mp::HardSwishOp>);
   registry.add("quantized::sigmoid", lowerActivation<mp::SigmoidOp>);
   registry.add("quantized::leaky_relu", lowerLeakyRelu);
+  registry.add("quantized::layer_norm", lowerLayerNorm);
+  registry.add("quantized::matmul", lowerMatMul);
 }

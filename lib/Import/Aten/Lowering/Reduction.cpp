@@ -87,6 +87,18 @@ static LogicalResult lowerLogSumExp(NodeContext &context) {
   return success();
 }
 
+static LogicalResult lowerMean(NodeContext &context) {
+  Value input = context.tensor("self");
+  std::optional<Axes> axes = readAxes(context);
+  Value numbers = input ? toDtype(context, input) : Value();
+  if (!numbers || !axes)
+    return context.unsupported();
+  context.setOutput(
+      0, requantize(context, reduce<mp::ReduceMeanOp>(context, numbers, *axes),
+                    input));
+  return success();
+}
+
 /// `x` with 0 for NaN; itself where it cannot be one. Null if its dtype is
 /// unknown.
 static Value withoutNan(NodeContext &context, Value input) {
@@ -243,7 +255,7 @@ static LogicalResult lowerSumToSize(NodeContext &context) {
 void mpopt::aten::registerReduction(LoweringRegistry &registry) {
   registry.add("sum", lowerSum<mp::ReduceSumOp>);
   registry.add("prod", lowerSum<mp::ReduceProdOp>);
-  registry.add("mean", lowerReduce<mp::ReduceMeanOp>);
+  registry.add("mean", lowerMean);
   registry.add("amax", lowerReduce<mp::ReduceMaxOp>);
   registry.add("amin", lowerReduce<mp::ReduceMinOp>);
   registry.add({"logsumexp", "special_logsumexp"}, lowerLogSumExp);

@@ -16,6 +16,7 @@ void registerComplex(LoweringRegistry &registry);
 void registerConversion(LoweringRegistry &registry);
 void registerConvolution(LoweringRegistry &registry);
 void registerCopies(LoweringRegistry &registry);
+void registerDecomposedQuantization(LoweringRegistry &registry);
 void registerDistance(LoweringRegistry &registry);
 void registerDropout(LoweringRegistry &registry);
 void registerElementwiseComposites(LoweringRegistry &registry);

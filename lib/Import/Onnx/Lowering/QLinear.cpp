@@ -27,9 +27,9 @@ using namespace mpopt::onnx_import;
 static Value makeDequantize(NodeContext &ctx, Value input, Value scale,
                             Value zeroPoint, int64_t axis) {
   OpBuilder &b = ctx.builder();
-  return ctx.make<mp::DequantizeOp>(input, scale, zeroPoint,
-                                    b.getI64IntegerAttr(axis),
-                                    b.getI64IntegerAttr(0), TypeAttr());
+  return ctx.make<mp::DequantizeOp>(
+      input, scale, zeroPoint, b.getI64IntegerAttr(axis),
+      b.getI64IntegerAttr(0), TypeAttr(), DenseI64ArrayAttr());
 }
 
 /// Tensor, scale and zero point from input `first` on.
@@ -45,7 +45,7 @@ static LogicalResult quantizeOutput(NodeContext &ctx, Value value,
   ctx.setOutput(0, ctx.make<mp::QuantizeOp>(
                        value, ctx.input(first), ctx.input(first + 1),
                        b.getI64IntegerAttr(axis), b.getI64IntegerAttr(0),
-                       b.getBoolAttr(true), TypeAttr()));
+                       b.getBoolAttr(true), TypeAttr(), DenseI64ArrayAttr()));
   return success();
 }
 

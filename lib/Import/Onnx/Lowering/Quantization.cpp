@@ -27,7 +27,7 @@ static LogicalResult lowerQuantize(NodeContext &ctx) {
       ctx.input(2), b.getI64IntegerAttr(ctx.getInt("axis", 1)),
       b.getI64IntegerAttr(ctx.getInt("block_size", 0)),
       b.getBoolAttr(ctx.getFlag("saturate", true)),
-      compute ? TypeAttr::get(compute) : TypeAttr());
+      compute ? TypeAttr::get(compute) : TypeAttr(), DenseI64ArrayAttr());
   ctx.setOutput(0, op.getResult());
   return success();
 }
@@ -42,7 +42,8 @@ static LogicalResult lowerDequantize(NodeContext &ctx) {
                        ctx.input(0), ctx.input(1), ctx.input(2),
                        b.getI64IntegerAttr(ctx.getInt("axis", 1)),
                        b.getI64IntegerAttr(ctx.getInt("block_size", 0)),
-                       output ? TypeAttr::get(output) : TypeAttr()));
+                       output ? TypeAttr::get(output) : TypeAttr(),
+                       DenseI64ArrayAttr()));
   return success();
 }
 

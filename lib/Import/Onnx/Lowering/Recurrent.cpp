@@ -157,7 +157,7 @@ static Value makeWeights(NodeContext &ctx, unsigned first, unsigned scale) {
       scales, ctx.makeScalar(kInEightBits, getElementType(scales)));
   Value dequantized = ctx.make<mp::DequantizeOp>(
       weights, scales, zeros, b.getI64IntegerAttr(axis), b.getI64IntegerAttr(0),
-      TypeAttr());
+      TypeAttr(), DenseI64ArrayAttr());
   return ctx.make<mp::TransposeOp>(dequantized,
                                    b.getDenseI64ArrayAttr({0, 2, 1}));
 }

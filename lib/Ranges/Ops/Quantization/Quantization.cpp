@@ -124,28 +124,49 @@ static void transferFakeQuantize(mp::FakeQuantizeOp op, TransferContext &ctx) {
              [&](ArrayRef<Likely> in) { return clipped(in, format); }));
 }
 
-static void transferDynamicQuantize(mp::DynamicQuantizeOp op,
-                                    TransferContext &ctx) {
-  const AbstractValue &input = ctx.operand(0);
-  Cell x = input.hull();
-  Interval all = cells::bound(x);
+/// The likely extremes of the elements whose range sets one scale.
+static Interval likelyExtremes(mp::DynamicQuantizeOp op, const Cell &x) {
+  Interval ends = {x.likelyLo, x.likelyHi};
+  if (int64_t count = op.getBlockSize(); count > 0) {
+    double reach = expectedExtreme(double(count)) * std::sqrt(x.variance);
+    ends = {std::max(ends.lo, x.mean - reach),
+            std::min(ends.hi, x.mean + reach)};
+  }
+  return ends;
+}
+
+/// The width of the range that is divided into steps; `all` bounds elements of
+/// which one at least is in each range.
+static Interval widthOfRange(const Interval &all, bool isSymmetric) {
+  if (isSymmetric)
+    return {2 * std::max({all.lo, -all.hi, 0.0}), 2 * all.maxAbs()};
+  return {std::max(all.lo, 0.0) - std::min(all.hi, 0.0),
+          std::max(all.hi, 0.0) - std::min(all.lo, 0.0)};
+}
+
+static AbstractValue stepsOf(mp::DynamicQuantizeOp op,
+                             const AbstractValue &input, double width,
+                             const FloatFormat &format) {
+  double steps = double(op.getCodeHi() - op.getCodeLo());
+  Interval all = cells::bound(input.hull());
   if (all.isEmpty())
     all = Interval::point(0);
-  const FloatFormat &format = ctx.functionFormat(op.getInput());
-  double width = std::max(x.likelyHi, 0.0) - std::min(x.likelyLo, 0.0);
-
-  Interval scale = {(std::max(all.lo, 0.0) - std::min(all.hi, 0.0)) / 255,
-                    (std::max(all.hi, 0.0) - std::min(all.lo, 0.0)) / 255};
-  scale = cells::roundedIn(format, scale, 4);
-  scale.lo = std::max(scale.lo, 0.0);
-  AbstractValue step(AbstractValue::Dims(),
-                     cells::make(scale, width / 255,
-                                 width * width / 255 / 255 / 64,
-                                 {width / 255 / 1.5, width / 255}));
+  Interval range = widthOfRange(all, op.getSymmetric());
+  Interval scale = cells::roundedIn(
+      format, {range.lo / steps, range.hi / steps}, /*ulps=*/4);
+  // The least scale is a number of binary32 or binary64.
+  double least = op.getLeastScale().convertToDouble();
+  scale = {std::max({scale.lo, 0.0, least * (1 - 0x1p-23)}),
+           std::max(scale.hi, least * (1 + 0x1p-23))};
+  double expected = std::max(width / steps, least);
+  size_t rank = op.getBlockSize() > 0 ? input.rank() : 0;
+  AbstractValue step(AbstractValue::Dims(rank, 1),
+                     cells::make(scale, expected, expected * expected / 64,
+                                 {expected / 1.5, expected}));
   step.nan = input.mayBeNonFinite();
   // So may the width of the range.
   step.posInf =
-      input.mayBeInf() || scale.hi * 255 * 1.001 >= format.overflowFrom;
+      input.mayBeInf() || scale.hi * steps * 1.001 >= format.overflowFrom;
   step.source =
       input.hasLikely() ? LikelySource::Propagated : LikelySource::Unknown;
   // All elements 0: some kernels take a scale of 1.
@@ -153,33 +174,49 @@ static void transferDynamicQuantize(mp::DynamicQuantizeOp op,
     CellRef cell = step.mutableCells().front();
     cell.hi = std::max(cell.hi, 1.0);
   }
-  ctx.result(1, std::move(step));
+  return step;
+}
 
-  AbstractValue zero = cells::integers(0, 255, op.getZeroPoint());
-  if (width > 0) {
-    double point = std::round(-std::min(x.likelyLo, 0.0) / width * 255);
-    zero.mutableCells().front() = Cell{0,
-                                       255,
+static void transferDynamicQuantize(mp::DynamicQuantizeOp op,
+                                    TransferContext &ctx) {
+  const AbstractValue &input = ctx.operand(0);
+  Interval codes = {double(int64_t(op.getCodeLo())),
+                    double(int64_t(op.getCodeHi()))};
+  double steps = codes.hi - codes.lo;
+  Interval ends = likelyExtremes(op, input.hull());
+  double width = op.getSymmetric()
+                     ? 2 * ends.maxAbs()
+                     : std::max(ends.hi, 0.0) - std::min(ends.lo, 0.0);
+  ctx.result(1, stepsOf(op, input, width, ctx.functionFormat(op.getInput())));
+
+  AbstractValue zero = cells::integers(codes.lo, codes.hi, op.getZeroPoint());
+  if (op.getSymmetric())
+    zero = cells::integers(0, 0, op.getZeroPoint());
+  else if (width > 0) {
+    double point = std::clamp(
+        std::round(codes.lo - std::min(ends.lo, 0.0) / width * steps), codes.lo,
+        codes.hi);
+    zero.mutableCells().front() = Cell{codes.lo,
+                                       codes.hi,
                                        point,
                                        100,
-                                       std::max(0.0, point - 30),
-                                       std::min(255.0, point + 30)};
+                                       std::max(codes.lo, point - 30),
+                                       std::min(codes.hi, point + 30)};
   }
   double point = zero.hull().mean;
   ctx.result(2, std::move(zero));
 
   // Each x is x / scale + zero: most values of a rectifier, say, are near the
   // zero point, wherever the largest is.
-  AbstractValue values = cells::integers(0, 255, op.getValues());
+  AbstractValue values = cells::integers(codes.lo, codes.hi, op.getValues());
   if (input.hasLikely() && width > 0 && input.rank() == values.rank()) {
     values = AbstractValue(AbstractValue::Dims(input.dims()), values.hull());
     values.claimIntegral();
     values.source = LikelySource::Propagated;
-    double steps = 255 / width;
     for (auto [group, cell] : llvm::enumerate(values.mutableCells())) {
-      Likely code =
-          likely::affine(cells::getLikely(input.cell(group)), steps, point);
-      cells::setLikely(cell, code.within({0, 255}));
+      Likely code = likely::affine(cells::getLikely(input.cell(group)),
+                                   steps / width, point);
+      cells::setLikely(cell, code.within(codes));
     }
   }
   ctx.result(0, std::move(values));
