@@ -20,6 +20,7 @@
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/ProductOperands.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Propagate/Branches.h"
@@ -77,10 +78,11 @@ static std::vector<Part> chooseParts(ArrayRef<OutputEffect> outputs) {
 static std::vector<Part> findParts(ArrayRef<OutputEffect> outputs,
                                    const RangeAnalysis &ranges) {
   std::vector<Part> parts = chooseParts(outputs);
-  // A part of zeros alone, beside others, has no error.
+  // A part of zeros alone, beside others, has no error, unless codes made them.
   llvm::erase_if(parts, [&](const Part &part) {
     return part.value != outputs[part.output].value &&
-           ranges.preRounding(part.value).constant() == 0.0;
+           ranges.preRounding(part.value).constant() == 0.0 &&
+           !hasRole(part.value.getDefiningOp(), Role::Quantization);
   });
   for (Part &part : parts)
     if (Value logits = findDoubtful(part.value, ranges)) {
@@ -91,10 +93,13 @@ static std::vector<Part> findParts(ArrayRef<OutputEffect> outputs,
 }
 
 static SmallVector<Value> getValues(ArrayRef<Part> parts) {
-  SmallVector<Value> values;
-  for (const Part &part : parts)
-    values.push_back(part.value);
-  return values;
+  return llvm::map_to_vector(parts,
+                             [](const Part &part) { return part.value; });
+}
+
+static SmallVector<Value> getValues(ArrayRef<Part *> parts) {
+  return llvm::map_to_vector(parts,
+                             [](const Part *part) { return part->value; });
 }
 
 /// True if storing makes 0 of all elements, which are not.
@@ -230,10 +235,26 @@ static void splitByCause(OutputEffect &output, ByCause byCause, double squares,
     *output.error *= part;
     for (auto &[value, square] : output.squares)
       square *= part * part;
+    for (EffectSlice &slice : output.slices)
+      slice.error *= part;
   }
   for (double &square : byCause)
     square = *output.error * std::min(std::sqrt(square / errors), 1.0);
   output.byCause = byCause;
+}
+
+/// Adds the errors of a part, in units of `unit`; the largest one.
+static double addLargest(OutputEffect &output, Part &part, double unit) {
+  const OutputSize &size = *part.size;
+  double error = largestError(part, size.count, size.peak(), output.sums) *
+                 size.rms / unit;
+  output.error = std::max(*output.error, error);
+  double peak = size.peak() * size.rms / unit;
+  for (auto [value, square] : part.squares) {
+    double &known = output.squares[value];
+    known = std::max(known, square * peak * peak);
+  }
+  return error;
 }
 
 /// Sums up the parts of an output.
@@ -268,15 +289,20 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
   Cell bound = ranges.preRounding(output.value).hull();
   output.limit = std::max(1.0, (bound.hi - bound.lo) / most);
   output.sums.push_back({});
-  for (Part *part : parts) {
-    const OutputSize &size = *part->size;
-    double largest = largestError(*part, size.count, size.peak(), output.sums);
-    output.error = std::max(*output.error, largest * size.rms / most);
-    double peak = size.peak() * size.rms / most;
-    for (auto [value, square] : part->squares) {
-      double &known = output.squares[value];
-      known = std::max(known, square * peak * peak);
-    }
+  bool isQuantized =
+      llvm::any_of(byCause, [](double square) { return square > 0; });
+  if (isQuantized && parts.size() > 1)
+    output.slices = findSlices(output.value, getValues(parts));
+  for (auto [index, part] : llvm::enumerate(parts)) {
+    double unit = output.slices.empty() ? most : part->size->most;
+    // Nothing but zeros is left of a block that is lost.
+    double error = part->isLost ? 1 : 0;
+    if (unit > 0)
+      error = addLargest(output, *part, unit);
+    if (output.slices.empty())
+      continue;
+    output.slices[index].error = std::min(error, output.limit);
+    output.error = std::max(*output.error, output.slices[index].error);
   }
   if (isScaled && *output.rms > 0) {
     double limited = withLimit(*output.rms) / *output.rms;
@@ -284,7 +310,7 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
     *output.error *= limited;
   }
   output.error = std::min(*output.error, output.limit);
-  if (llvm::none_of(byCause, [](double square) { return square > 0; }))
+  if (!isQuantized)
     return;
   splitByCause(output, byCause, squares, errors, isScaled);
 }

@@ -11,6 +11,7 @@
 #define MPOPT_LIB_EFFECTS_PARTS_H
 
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Report/Effect.h"
 
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/SmallVector.h"
@@ -20,6 +21,11 @@ namespace mpopt {
 /// The values that are joined into the output, behind which elements are only
 /// moved; the output itself if it is not joined, or of too many.
 llvm::SmallVector<mlir::Value> findParts(mlir::Value output);
+
+/// The block of an output that each of the values is, where a concatenation of
+/// them makes it; empty where none does, or a dim is open.
+std::vector<EffectSlice> findSlices(mlir::Value output,
+                                    llvm::ArrayRef<mlir::Value> blocks);
 
 /// The argument of the logistic function that makes an output, all of whose
 /// elements are expected below 1 / 2; null for other outputs. A detector that

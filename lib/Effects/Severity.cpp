@@ -276,6 +276,7 @@ mpopt::describeEffects(ModuleOp module, const OutputEffects &effects,
         report.stop = getOpRef(op);
     }
     report.byCause = output.byCause;
+    report.slices = output.slices;
     report.rms = output.nonFinite ? kInfinity : output.rms.value_or(NAN);
     for (const AssumedSize &assumed : output.sizes)
       report.sizes.emplace_back(assumed.dim, assumed.size);

@@ -247,6 +247,16 @@ static void writeEffects(OStream &json, llvm::ArrayRef<EffectReport> effects) {
                  llvm::zip(kQuantizationCauses, *effect.byCause))
               json.attribute(cause, jsonNumber(error));
           });
+        if (!effect.slices.empty())
+          json.attributeArray("slices", [&] {
+            for (const EffectSlice &slice : effect.slices)
+              json.object([&] {
+                json.attribute("from", slice.from);
+                json.attribute("to", slice.to);
+                json.attribute("axis", slice.axis);
+                json.attribute("expected_error", jsonNumber(slice.error));
+              });
+          });
         if (!effect.unknown.empty())
           attribute(json, "unknown", effect.unknown);
         if (!effect.undeclared.empty())

@@ -53,6 +53,14 @@ static std::string describeEffect(const EffectReport &effect,
   std::string text = (precision + " is expected to move ").str() + who;
   text += effect.error >= 1 ? std::string(" by more than its largest value")
                             : " by " + getPercent(effect.error);
+  auto worst = llvm::max_element(
+      effect.slices, [](const EffectSlice &lhs, const EffectSlice &rhs) {
+        return lhs.error < rhs.error;
+      });
+  if (worst != effect.slices.end())
+    text += " in its elements " + std::to_string(worst->from) + " to " +
+            std::to_string(worst->to - 1) + " along axis " +
+            std::to_string(worst->axis);
   std::vector<std::string> sizes;
   for (const auto &[dim, size] : effect.sizes)
     if (size != 1)

@@ -75,6 +75,9 @@ struct OutputEffect : CausedError {
   /// The error by quantising weights, by quantising activations and by clipping
   /// these (QuantizationCause), each alone; nothing if nothing is quantised.
   std::optional<ByCause> byCause;
+  /// The blocks of a quantised model's output, each of its own magnitude; empty
+  /// if it is none of blocks.
+  std::vector<EffectSlice> slices;
   /// It is expected to become Inf or NaN.
   bool nonFinite = false;
   /// The sizes of open dims with which all that is so, if it depends on them.

@@ -39,6 +39,13 @@ struct FindingEffect {
   double error = 0;
 };
 
+/// The elements from `from` to `to` along `axis` of an output that joins unlike
+/// blocks, and their largest error of their own largest magnitude.
+struct EffectSlice {
+  std::int64_t from = 0, to = 0, axis = 0;
+  double error = 0;
+};
+
 /// One float output.
 struct EffectReport {
   std::string output;
@@ -67,6 +74,9 @@ struct EffectReport {
   /// The error by quantising weights, by quantising activations and by clipping
   /// these, each alone; nothing if the model is not quantised.
   std::optional<ByCause> byCause;
+  /// Those of a quantised model's output that a concatenation makes, of which
+  /// the largest error is the output's.
+  std::vector<EffectSlice> slices;
   /// The sizes of open dims with which that is so, by name; empty if it does
   /// not depend on them.
   std::vector<std::pair<std::string, std::int64_t>> sizes;
