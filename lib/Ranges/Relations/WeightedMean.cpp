@@ -19,9 +19,6 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
-#include "mpopt/Dialect/Ops/ShapeOps.h"
-
-#include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
@@ -29,7 +26,7 @@ using namespace mpopt::relations;
 
 /// The x that a quotient averages, and a number that it is multiplied by.
 static std::optional<std::pair<Value, double>>
-findAveragedBySums(mp::DivOp op, TransferContext &ctx) {
+findAveraged(mp::DivOp op, TransferContext &ctx) {
   Rounding rounding;
   SumOfProducts below =
       SumOfProducts::of(peelGuards(op.getRhs(), rounding, ctx), {}, ctx);
@@ -51,69 +48,6 @@ findAveragedBySums(mp::DivOp op, TransferContext &ctx) {
   if (!std::isfinite(scale))
     return std::nullopt;
   return std::pair(above.factors.front(), scale);
-}
-
-/// The dim along the last axis; nothing if it is open.
-static std::optional<int64_t> lastDim(Value value) {
-  int64_t rank = int64_t(TransferContext::rankOf(value));
-  return rank ? TransferContext::dimOf(value, rank - 1) : std::nullopt;
-}
-
-/// What a padded factor was before, and the number it is padded with along the
-/// last axis; nothing for other factors.
-static std::optional<std::pair<Value, double>>
-findPadded(Value factor, TransferContext &ctx) {
-  if (auto pad = factor.getDefiningOp<mp::PadOp>()) {
-    std::optional<double> border =
-        pad.getValue() ? ctx.of(pad.getValue()).constant() : 0.0;
-    if (border && lastDim(pad.getInput()) != lastDim(factor))
-      return std::pair(pad.getInput(), *border);
-  } else if (auto concat = factor.getDefiningOp<mp::ConcatOp>();
-             concat && concat.getInputs().size() == 2) {
-    Value last = concat.getInputs().back();
-    if (std::optional<double> border = ctx.of(last).constant();
-        border && lastDim(last) != lastDim(factor))
-      return std::pair(concat.getInputs().front(), *border);
-  }
-  return std::nullopt;
-}
-
-/// The same of one sum of products that has both: its values are padded with a
-/// number, so that the weights' own sum stands behind those of the products,
-/// and two slices take them apart.
-static std::optional<std::pair<Value, double>>
-findAveragedBeside(mp::DivOp op, TransferContext &ctx) {
-  Rounding rounding;
-  auto slice = [&](Value value) {
-    return peel(value).getDefiningOp<mp::SliceOp>();
-  };
-  mp::SliceOp above = slice(op.getLhs()),
-              below = slice(peelGuards(op.getRhs(), rounding, ctx));
-  if (!above || !below || peel(above.getInput()) != peel(below.getInput()))
-    return std::nullopt;
-  SumOfProducts all = SumOfProducts::of(above.getInput(), {}, ctx);
-  std::optional<std::pair<Value, double>> padded;
-  for (Value factor : all.factors) {
-    auto its = padded ? std::nullopt : findPadded(factor, ctx);
-    if (!its && !isNotNegative(factor, ctx))
-      return std::nullopt;
-    if (!its)
-      continue;
-    auto values = lastDim(its->first), both = lastDim(factor);
-    if (!values || !both || lastDim(above.getResult()) != values ||
-        lastDim(below.getResult()) != *both - *values)
-      return std::nullopt;
-    padded = std::pair(its->first, 1 / its->second);
-  }
-  bool averages = padded && all.sums && !all.bias && all.factors.size() > 1 &&
-                  std::isfinite(padded->second);
-  return averages ? padded : std::nullopt;
-}
-
-static std::optional<std::pair<Value, double>>
-findAveraged(mp::DivOp op, TransferContext &ctx) {
-  auto averaged = findAveragedBySums(op, ctx);
-  return averaged ? averaged : findAveragedBeside(op, ctx);
 }
 
 /// A gradient on its way to the weights: what it meets there is as small as the
