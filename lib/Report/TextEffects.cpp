@@ -131,6 +131,17 @@ static std::string describeRecipe(const ScalingReport &scaling) {
          " that --keep-fp32 FILE lists in FP32";
 }
 
+/// An op that is not modelled and for which an output's error is not known;
+/// empty if there is none.
+static std::string findUnstated(const ModelReport &report) {
+  for (const auto &[op, count] : report.unmodelled)
+    if (llvm::any_of(report.effects, [&](const EffectReport &effect) {
+          return StringRef(effect.unknown).contains("(" + op + ")");
+        }))
+      return op;
+  return {};
+}
+
 /// The next step for a reader who reads no further than the first lines.
 static std::string describeNextStep(const ModelReport &report) {
   unsigned loud = 0, reached = 0;
@@ -149,9 +160,14 @@ static std::string describeNextStep(const ModelReport &report) {
       return recipe;
   // An unknown effect may be known for other inputs than the assumed ones.
   std::string text;
-  if (isUnknown && !harms)
-    if (std::string inputs = describeUndeclared(report); !inputs.empty())
+  if (isUnknown && !harms) {
+    std::string op = findUnstated(report), inputs = describeUndeclared(report);
+    if (!op.empty())
+      text = "state in mpopt.toml what " + op +
+             " does (docs/custom-ops.md; mpopt.try_op prints the entry)";
+    else if (!inputs.empty())
       text = "declare the values of the inputs (--input NAME=LO:HI): " + inputs;
+  }
   if (loud != 0 || harms) {
     text += text.empty() ? "" : "; then ";
     if (loud == 0)

@@ -51,6 +51,8 @@ def project(tmp_path):
 
 def test_unknown_becomes_a_verdict(project):
     status, before = check(project(), "--precision", "fp16")
+    assert "next: state in mpopt.toml what com.acme::FlashThing does" in run_mpopt(
+        "--check", project(), "--precision", "fp16").stdout
     assert "FlashThing" in before["effects"][0]["unknown"] and before["effects"][0]["expected_error"] is None
     status, after = check(project(entry(**FLASH)), "--precision", "fp16")
     # Three roundings and two products in FP16, as any such chain.
