@@ -386,8 +386,13 @@ Error mpopt::printHelp(llvm::raw_ostream &os, StringRef topic) {
       printOption(os, table.getOption(record.ID), "");
       return Error::success();
     }
+  std::string sections;
+  for (OptionId section : kSections)
+    sections +=
+        (sections.empty() ? "" : ", ") + table.getOptionName(section).str();
   return fail("--help: '" + topic +
-              "' is no section, action or option (mpopt --help shows all)");
+              "' is no section, action or option (sections: " + sections +
+              "; mpopt --help shows all)");
 }
 
 //===----------------------------------------------------------------------===//
