@@ -76,8 +76,8 @@ class Cache:
 
     def find(self, path: str) -> tuple[list[Finding], str] | None:
         """The findings that are still those of a file, and why it is refused."""
-        entry = self.known.get(path)
         try:
+            entry = self.known[path]
             if any(digest_file(each) != before for each, before in entry["read"].items()):
                 return None
             found = [Finding(**dict(zip(FIELDS, row, strict=True))) for row in entry["findings"]], str(entry["error"])

@@ -271,8 +271,8 @@ class Calls:
             is_zero = last.startswith("zeros") or last == "tensor" and first.kind == values.CONSTANT and first.constant == 0
             # `zeros(())` and `zeros(1)` are one number; so is what `tensor` gives for one.
             is_one = first.kind == values.CONSTANT if last == "tensor" else first.constant == 1 or first.parts == ()
-            facts = ({"zero"} if is_zero else set()) | ({"number"} if is_one and len(arguments) == 1 else set())
-            return Value(values.TENSOR, dtype=dtype, facts=frozenset(facts), origin=node)
+            known = ({"zero"} if is_zero else set()) | ({"number"} if is_one and len(arguments) == 1 else set())
+            return Value(values.TENSOR, dtype=dtype, facts=frozenset(known), origin=node)
         if op := library.op_name(name):
             if op in library.KEEPING or op in library.AUTOCAST_FP32 or op in library.AUTOCAST_LOW:
                 operands = first.parts if first.kind == values.SEQUENCE and first.parts else [first]

@@ -65,7 +65,8 @@ def select(options) -> set[str]:
 
 def list_files(paths: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
     """The scripts of files and folders, each once, and the folders that cannot be read, with why."""
-    files, errors = {}, []
+    files: dict = {}
+    errors: list = []
     for path in paths:
         if path != "-" and os.path.isdir(path):
             root = path
@@ -217,7 +218,7 @@ def get_status(findings: list, fail_on: str) -> int:
 def merge(findings: list, files: list[str]) -> list:
     """The findings by file and line, each once: that of a file may come from those that import it, too."""
     order = {path: number for number, path in enumerate(files)}
-    unique = {}
+    unique: dict = {}
     for finding in findings:
         key = order.get(finding.file, len(order)), finding.file, finding.cell or 0, finding.line, finding.column, finding.rule
         if key not in unique or SEVERITIES.index(unique[key].severity) < SEVERITIES.index(finding.severity):

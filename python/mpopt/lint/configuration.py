@@ -58,7 +58,7 @@ def parse(text: str, path: str) -> ast.Module:
 # --- Trees ---
 
 
-def _span(line: int, lines: list[str]) -> dict[str, int]:
+def _span(line: int, lines: list[str]) -> dict[str, Any]:
     text = lines[line - 1] if line <= len(lines) else ""
     bare = text.lstrip()
     start = len(text) - len(bare)

@@ -257,7 +257,7 @@ class _Paths:
     @staticmethod
     def split(done: list[Path], ended: list[Path], absorbed: tuple[str, ...]) -> list[Path]:
         """The paths that go on; those that left go to `ended`."""
-        going = []
+        going: list[Path] = []
         for chain, known, left in done:
             if left is None or left in absorbed:
                 going.append((chain, known, None))

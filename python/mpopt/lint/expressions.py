@@ -47,14 +47,15 @@ class Expressions(Calls):
 
     def evaluate_Attribute(self, node: ast.Attribute) -> Value:
         """The value of a chain, `a.b.c`, from its start, since its longest part that is a variable decides."""
-        attributes = []
-        while type(node) is ast.Attribute:
-            attributes.append(node)
-            node = node.value
+        attributes: list[ast.Attribute] = []
+        start: ast.expr = node
+        while isinstance(start, ast.Attribute):
+            attributes.append(start)
+            start = start.value
         attributes.reverse()
-        path = node.id if type(node) is ast.Name else ""
+        path = start.id if isinstance(start, ast.Name) else ""
         self.steps += len(attributes)
-        value = self.evaluate(node)
+        value = self.evaluate(start)
         for attribute in attributes:
             if path:
                 path = f"{path}.{attribute.attr}"
@@ -213,7 +214,7 @@ class Expressions(Calls):
         factors = [node.value] if isinstance(node, ast.AugAssign) else [node.left, node.right]
         return any("mask" in self.code(factor).lower() for factor in factors)
 
-    def find_shape(self, node: ast.BinOp, is_left: bool, other: Value) -> set[str]:
+    def find_shape(self, node: ast.BinOp | ast.AugAssign, is_left: bool, other: Value) -> set[str]:
         """True if an operation on a tensor squares it."""
         if isinstance(node.op, ast.Pow):
             return {"squares"} if is_left and other.constant == 2 else set()

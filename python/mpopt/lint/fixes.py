@@ -93,7 +93,7 @@ def _newline(script: Script) -> str:
 @of_own_text
 def insert_before(script: Script, statement: ast.AST | None, code: str) -> Change | None:
     indent = _indent(script, statement)
-    if indent is None:
+    if statement is None or indent is None:
         return None
     at = script.span(statement)[0]
     return Change(f"insert {code}", ((at, at, code + _newline(script) + indent),))
@@ -102,7 +102,7 @@ def insert_before(script: Script, statement: ast.AST | None, code: str) -> Chang
 @of_own_text
 def insert_after(script: Script, statement: ast.AST | None, code: str) -> Change | None:
     indent = _indent(script, statement)
-    if indent is None:
+    if statement is None or indent is None:
         return None
     end = script.span(statement)[1]
     rest = re.compile(r"[ \t]*(#[^\r\n]*)?(?=[\r\n]|$)").match(script.text, end)
@@ -163,7 +163,7 @@ LONGEST_STATEMENT = 1000
 def _may_move(script: Script, statement: ast.stmt) -> bool:
     code = script.code(statement)
     return isinstance(statement, SIMPLE) and len(code) <= LONGEST_STATEMENT and bool(AFTER_BACKWARD.match(code)) \
-        and not any(isinstance(node, (ast.Constant, ast.JoinedStr)) and node.end_lineno > node.lineno
+        and not any(isinstance(node, (ast.Constant, ast.JoinedStr)) and (node.end_lineno or node.lineno) > node.lineno
                     for node in ast.walk(statement))
 
 
@@ -184,7 +184,8 @@ def move_out_of_with(program, region, event) -> Change | None:
     if inner is None or outer.strip() or not all(_may_move(script, statement) for statement in tail):
         return None
     start = script.starts[tail[0].lineno - 1]
-    end = script.starts[block.end_lineno] if block.end_lineno < len(script.starts) else len(script.text)
+    below = block.end_lineno or block.lineno
+    end = script.starts[below] if below < len(script.starts) else len(script.text)
     lines = [outer + line[len(inner):] if line.startswith(inner) else line
              for line in script.text[start:end].splitlines(keepends=True)]
     return Change("move it behind the with block", ((start, end, "".join(lines)),))
@@ -260,7 +261,7 @@ def _insert_device(script: Script, call: ast.Call, device: str) -> Edit | None:
 
 
 @of_own_text
-def modern_call(script: Script, call: ast.AST, device: str, short: str, path: str) -> Change | None:
+def modern_call(script: Script, call: ast.Call, device: str, short: str, path: str) -> Change | None:
     """`torch.cuda.amp.autocast(...)` becomes `torch.amp.autocast("cuda", ...)`."""
     if not _can_take_device(call, short) or not re.fullmatch(r"torch\.(cuda|cpu)\.amp\.\w+", path):
         return None
@@ -312,8 +313,8 @@ def modern_import(program, node: ast.AST) -> Change | None:
     place = re.compile(r"from[ \t]+(torch\.(?:cuda|cpu)\.amp)\b").match(script.text, script.span(node)[0])
     if calls is None or place is None or not all(_can_take_device(call, bound[call.func.id]) for call in calls):
         return None
-    insertions = [_insert_device(script, call, match[1]) for call in calls]
-    if None in insertions:
+    insertions = [insertion for call in calls if (insertion := _insert_device(script, call, match[1]))]
+    if len(insertions) < len(calls):
         return None
     return Change(f'import from torch.amp, with "{match[1]}" as first argument',
                   ((*place.span(1), "torch.amp"), *insertions))

@@ -97,7 +97,7 @@ class Program:
     unentered: list[tuple[ast.AST, Value]] = dataclasses.field(default_factory=list)
     # The paths through training steps, once a rule has asked for them.
     paths: list[tuple[Event, ...]] | None = None
-    imports: list[ast.AST] = dataclasses.field(default_factory=list)
+    imports: list[ast.Import | ast.ImportFrom] = dataclasses.field(default_factory=list)
     # Every `if`, with its place.
     branches: list[tuple[ast.If, Event]] = dataclasses.field(default_factory=list)
     tries: list[tuple] = dataclasses.field(default_factory=list)
@@ -225,7 +225,7 @@ class Interpreter(Expressions, Methods, Options, Statements):
         self.script, self.project = script, project
         # By path: the variables of the files of the project that are used; None while one is gone through.
         self.imported: dict[str, Scope | None] = {}
-        self.scope = Scope()
+        self.scope: Scope = Scope()
         self.block = Block()
         self.regions: tuple[values.Region, ...] = ()
         self.loops: tuple[ast.AST, ...] = ()

@@ -94,6 +94,7 @@ class Project:
     def show(self, path: str) -> str:
         """A path as the folder was given."""
         root = self.find_root(path)
+        assert root is not None  # a file that is read lies in a folder that was given
         return os.path.join(self.given[root], os.path.relpath(path, root))
 
     def find_script(self, text: str, path: str) -> Script | None:

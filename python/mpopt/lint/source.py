@@ -153,8 +153,7 @@ def is_too_deep(script: Script) -> bool:
 
 def next_line(node: ast.AST) -> int:
     """The line at which the suite of a compound statement begins, at the latest."""
-    suite = getattr(node, "body", None) or getattr(node, "cases", None)
-    first = suite[0]
+    first = (getattr(node, "body", None) or getattr(node, "cases"))[0]
     return getattr(first, "end_lineno", None) or first.pattern.end_lineno
 
 

@@ -17,6 +17,9 @@ LONGEST_PATH = 200
 class Statements:
     """Part of the interpreter: see interpreter.py."""
 
+    statement: ast.AST | None
+    owner: Class | None
+
     def run_suite(self, suite: list[ast.stmt]) -> None:
         for statement in suite:
             self.steps += 1
@@ -263,7 +266,7 @@ class Statements:
         self.into(node.body, block)
         self.program.try_bodies[id(node)] = block
         self.block.items.append(block)
-        ends = [{}]
+        ends: list[dict] = [{}]
         for handler in node.handlers:
             # A handler is no part of a step that goes well.
             ends.append(self.run_aside(handler.body, Block()))
@@ -306,7 +309,7 @@ class Statements:
 
     def run_Match(self, node: ast.Match) -> None:
         self.evaluate(node.subject)
-        ends = [{}]
+        ends: list[dict] = [{}]
         for case in node.cases:
             block = Block()
             ends.append(self.run_aside(case.body, block))

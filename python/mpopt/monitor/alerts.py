@@ -5,7 +5,7 @@ import json
 import logging
 import os
 import pathlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 #: From the worst down.
@@ -165,7 +165,7 @@ def make_sink(given) -> Sink:
 ACTIONS = ("continue", "stop", "keep", "replay")
 
 
-def check_actions(actions: dict[str, str] | None) -> dict[str, str]:
+def check_actions(actions: Mapping[str, str] | None) -> dict[str, str]:
     """Actions by rule or severity; `ValueError` for one that there is not."""
     for key, action in (actions or {}).items():
         if action not in ACTIONS:

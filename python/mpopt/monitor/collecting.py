@@ -117,7 +117,8 @@ class Collector:
         self._clear()
 
     def _clear(self) -> None:
-        self._pack, self._steps = Pack(), []
+        self._pack = Pack()
+        self._steps: list = []
         #: The last sample of the window, and that of the step that runs.
         self._sample: Sample | None = None
         self._current_sample: Sample | None = None

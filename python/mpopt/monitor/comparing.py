@@ -76,7 +76,7 @@ def compare(a: PathLike | Sequence[PathLike], b: PathLike | Sequence[PathLike], 
         if entry["kind"] != kind:
             continue
         differences.append(Difference(
-            entry["tensor"], kind, tuple(entry["dtypes"]), tuple(map(float, entry["rms"])),
+            entry["tensor"], kind, tuple(entry["dtypes"]), (float(entry["rms"][0]), float(entry["rms"][1])),
             float(entry["difference"]), float(entry["explained"]),
             float(entry["elements"]) if "elements" in entry else None))
         if "message" in entry:

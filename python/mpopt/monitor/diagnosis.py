@@ -7,6 +7,7 @@ channels) and those of types and of the program. Each question is answered by wh
 recorded: yes, no, or not known, with the numbers. A cause of which a sign is missing says so."""
 
 import dataclasses
+import functools
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -154,7 +155,7 @@ class _Signs:
                 continue
             before = values[place - 1] if place else None
             found = overflows.find_cast(
-                values[place].dtype, before and (before.name, before.dtype, before.absmax),
+                values[place].dtype, (before.name, before.dtype, before.absmax) if before else None,
                 ((seen.name, seen.dtype, seen.absmax) for seen in sample.seen
                  if seen.kind == "parameter" and seen.name.rpartition(".")[0] == layer))
             return Answer(question, YES, f"{found}, step {sample.step}") if found else \
@@ -250,11 +251,8 @@ class _Signs:
             return Answer(question, YES, _cite(found[0])), found[0]["layer"]
         if not last:
             return Answer(question, UNKNOWN, "no gradients in 16 or 8 bits were recorded"), ""
-        worst, share = None, -1.0
-        for sample, seen in last.values():
-            low = _lost(seen) / max(1, seen.count)
-            if low > share:
-                worst, share = (sample, seen), low
+        worst = max(last.values(), key=lambda one: _lost(one[1]) / max(1, one[1].count))
+        share = _lost(worst[1]) / max(1, worst[1].count)
         text = f"'{worst[1].name}': about {100 * share:.2g} % in step {worst[0].step}"
         return Answer(question, YES if share > _LOST else NO, text), worst[1].name
 
@@ -282,6 +280,10 @@ def _replayed_cause(asked: tuple[Answer, ...], history: History) -> Cause:
                  layer, ("MP501", "MP502", "MP504", "MP505", "MP506", "MP507"))
 
 
+def _mentions(word: str, alert: dict) -> bool:
+    return word in alert["message"]
+
+
 def _norms(signs: _Signs) -> Iterator[Cause]:
     """Norms of gradients that rules found large, without a growth that breaks the training, or a
     single one that was."""
@@ -291,7 +293,7 @@ def _norms(signs: _Signs) -> Iterator[Cause]:
               "lower the learning rate, or warm it up for longer")),
             (" times the median ", "the norm of the gradients jumps", "Was a norm of the gradients far above those before?",
              ("look at the batch (actions={'MP505': 'keep'} keeps the next one)", signs.clip(), "lower the learning rate"))):
-        told = signs.alerted(question, "MP505", where=lambda alert, word=word: word in alert["message"])
+        told = signs.alerted(question, "MP505", where=functools.partial(_mentions, word))
         if told.answer == YES:
             worst = [alert for alert in signs.alerts("MP505") if word in alert["message"]]
             severity = "error" if any(alert["severity"] == "error" for alert in worst) else "warning"

@@ -73,7 +73,7 @@ class GradientNorm(Judge):
         del recent[:-self.RECENT]
 
     def _largest(self, step: Step) -> tuple[str, str]:
-        index = max(step.norms, key=step.norms.get)
+        index = max(step.norms, key=step.norms.__getitem__)
         return (f"the largest part in '{self.run.parameters[index]}' "
                 f"({number(step.norms[index])})", self.run.layers[index])
 
@@ -95,7 +95,7 @@ class NoGradient(Judge):
 
     def see_step(self, step: Step) -> Iterator[Alert]:
         # Without any gradient nobody trained; NaN and Inf tell of nothing here.
-        if not step.norms or not math.isfinite(step.total):
+        if step.total is None or not math.isfinite(step.total):
             return
         memory = self.memory
         memory["steps"] += 1
@@ -206,7 +206,7 @@ class NonFinite(Judge):
         """A mean over the tokens that count, where none does: cross_entropy's ignore_index is
         negative."""
         for name, (_, most) in step.inputs.items():
-            if most < 0 and math.isnan(step.loss) and name in LABELS:
+            if most < 0 and step.loss is not None and math.isnan(step.loss) and name in LABELS:
                 return Alert("MP501", "error", name, step.step,
                              f"step {step.step}: the loss is {number(step.loss)}, 0 / 0: no valid token "
                              f"in this batch, whose '{name}' are all negative and do not count; drop such "
@@ -218,13 +218,14 @@ class NonFinite(Judge):
         bad = step.first_bad()
         if self.memory["applied"] or step.skipped or not bad_loss and bad is None:
             return
-        what = f"input '{bad_inputs[0]}' was not finite" if bad_inputs else f"the loss is {number(step.loss)}" \
-            if bad_loss else f"the gradient of '{self.run.parameters[bad]}' was not finite"
+        what = f"input '{bad_inputs[0]}' was not finite" if bad_inputs else \
+            f"the gradient of '{self.run.parameters[bad]}' was not finite" if bad is not None and not bad_loss else \
+            f"the loss is {number(step.loss)}"
         self.memory["applied"] = [step.step, what]
 
     def _see_gradients(self, step: Step, explained: bool) -> Iterator[Alert]:
         bad = step.first_bad()
-        if not self.begins("gradient", bad is not None) or explained:
+        if not self.begins("gradient", bad is not None) or bad is None or explained:
             return
         if step.scale is not None and step.scale > 1:
             # The scaler's business; where it does not end, MP506 and MP507 tell.
@@ -259,7 +260,7 @@ class NonFinite(Judge):
                     if (seen := sample.seen.get((VALUE, index))) and (seen.nan or seen.inf)), None)
         parameter = next((index for index, seen in sample.of(PARAMETER) if seen.nan or seen.inf),
                          None)
-        if self.begins("parameter", parameter is not None):
+        if self.begins("parameter", parameter is not None) and parameter is not None:
             name = self.run.parameters[parameter]
             self.memory["waiting"] = None
             yield Alert("MP501", "error", self.run.layers[parameter], sample.step,

@@ -193,7 +193,7 @@ class Follower:
         before = self._offset
         if _input_files.check(self.path).st_size < self._offset:
             # Another run writes to the same name.
-            self.__init__(self.path)
+            type(self).__init__(self, self.path)
         try:
             with self.path.open("rb") as file:
                 file.seek(self._offset)
@@ -266,7 +266,7 @@ def _seen(entry: list) -> Seen:
     kind, name, dtype, count, zero, nan, inf, absmax, first, counts = entry
     if abs(first) > FARTHEST or len(counts) > FARTHEST:
         raise ValueError(f"{first} and {len(counts)} exponents from there are none of a float")
-    return Seen(_text(kind), _text(name), _text(dtype), *map(_count, (count, zero, nan, inf)),
+    return Seen(_text(kind), _text(name), _text(dtype), _count(count), _count(zero), _count(nan), _count(inf),
                 float(absmax), {int(first) + index: _count(number)
                                 for index, number in enumerate(counts) if number})
 

@@ -2,7 +2,7 @@
 nothing, since they are taken off."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -101,7 +101,7 @@ def first_float(output, depth: int = 3) -> torch.Tensor | None:
     if isinstance(output, torch.Tensor):
         return output if output.is_floating_point() else None
     if isinstance(output, dict):
-        members = output.values()
+        members: Iterable = output.values()
     elif isinstance(output, tuple | list):
         members = output
     elif dataclasses.is_dataclass(output):
@@ -119,7 +119,8 @@ class ValueHooks:
     checkpoints that are computed again."""
 
     def __init__(self, modules: Sequence[torch.nn.Module], see: Callable[[int, Any], None]):
-        self._modules, self._see, self._handles = modules, see, []
+        self._modules, self._see = modules, see
+        self._handles: list = []
 
     def attach(self) -> None:
         if not self._handles:

@@ -96,7 +96,7 @@ class Step:
             return False
         if self.next_scale is not None and self.next_scale < self.scale:
             return True
-        return bool(self.norms) and not math.isfinite(self.total)
+        return self.total is not None and not math.isfinite(self.total)
 
     def first_bad(self) -> int | None:
         """The parameter whose gradient was the first on the way back to be NaN or Inf."""
@@ -176,8 +176,8 @@ class Judge:
         self.memory = copy.deepcopy(state)
 
 
-def number(value: float) -> str:
-    return f"{value:.3g}"
+def number(value: float | None) -> str:
+    return "not known" if value is None else f"{value:.3g}"
 
 
 def limit(value: float) -> str:

@@ -54,7 +54,7 @@ class LossCourse(Judge):
             if memory["first"] is None:
                 memory["first"] = level
                 memory["least"] = [level, step.step]
-            yield from self._see_spike(step, level)
+            yield from self._see_spike(step, step.loss, level)
             if memory["spike"] and memory["spike"][1] <= RECENT:
                 # An outlier is no part of the usual course, unless it stays.
                 return
@@ -66,19 +66,19 @@ class LossCourse(Judge):
     def _noise(self) -> float:
         return _spread(self.memory["recent"])[1]
 
-    def _see_spike(self, step: Step, level: float) -> Iterator[Alert]:
+    def _see_spike(self, step: Step, loss: float, level: float) -> Iterator[Alert]:
         memory, limits = self.memory, self.run.thresholds
         fallen = abs(memory["first"] - memory["least"][0])
-        over = step.loss - level
+        over = loss - level
         high = over > max(limits["loss-rise"] * abs(level), self.PART * fallen) and \
             over > limits["loss-deviations"] * self._noise()
         spike = memory["spike"]
         if high:
             if spike is None:
-                spike = memory["spike"] = [step.step, 0, level, step.loss, self._explain(step.step), False]
+                spike = memory["spike"] = [step.step, 0, level, loss, self._explain(step.step), False]
             spike[1] += 1
-            spike[5] = spike[5] or self._is_far(step.loss)
-            spike[3] = max(spike[3], step.loss)
+            spike[5] = spike[5] or self._is_far(loss)
+            spike[3] = max(spike[3], loss)
             if spike[1] == self.STAYS:
                 yield self._tell_spike("warning", spike, f"for {self.STAYS} steps and on")
         elif spike is not None:

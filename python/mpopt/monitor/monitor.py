@@ -341,7 +341,10 @@ class Monitor:
                 for (kind, index), numbers in sample.projections.items()))
 
     def _once(self, key: str) -> bool:
-        return key not in self._told and not self._told.add(key)
+        if key in self._told:
+            return False
+        self._told.add(key)
+        return True
 
     def _check_use(self) -> None:
         """Faults of the program that need no number: each is told once."""
@@ -395,7 +398,7 @@ class Monitor:
         self.disable()
         try:
             return replay.find_first_bad(
-                self._inner, self._names.parameters, batch, compute=compute, scale=float(scale),
+                self._inner, self._names.parameters, batch, compute=compute, scale=float(scale or 1.0),
                 autocast=self._collector.autocast, random=random)
         finally:
             if enabled:

@@ -70,6 +70,7 @@ class Observer:
                     break
             for name in record.SCALARS:
                 ledger.add("scalar", name)
+        assert self.pattern is not None  # else nothing asks for a record
         self.record = record.RunRecord(self.pattern, own_rank(), ledger, self._given, resumed)
         self.hex, ids = self.record.hex, ledger.ids
         self.value_ids = [ids.get(("chosen", name), -1) for name in names.module_names]

@@ -114,11 +114,13 @@ def _find_free(pattern: _command.PathLike, rank: int) -> str:
 def _identify(ledger: Ledger, resumed: int) -> tuple[str, bytes]:
     """Text and hash of a ledger. A run that goes on has that of the steps before."""
     taken = set() if resumed else {record.hex for record in _open}
-    for run in itertools.count():
+    run = 0
+    while True:
         text = ledger.text(run)
         digest = hashlib.sha256(text.encode()).digest()
         if digest.hex() not in taken:
             return text, digest
+        run += 1
 
 
 class RunRecord:
@@ -141,7 +143,7 @@ class RunRecord:
                 _output_files.write(self.ledger_path, text)
         else:
             self.ledger_path = pathlib.Path(given)
-            outputs = [("record", path), ("the history", history.path_of(path))]
+            outputs: list[tuple[str, _command.PathLike]] = [("record", path), ("the history", history.path_of(path))]
             _output_files.check(outputs, [("the ledger", given)])
             digest = recorder.ledger_hash(given)
         self.hex = digest.hex()
@@ -151,7 +153,8 @@ class RunRecord:
         _open.add(self)
         weakref.finalize(self, self._recorder.close)
         self._before: dict[tuple[int, int], _Reading] = {}
-        self._step, self._enabled = None, True
+        self._step: int | None = None
+        self._enabled = True
         self._ordered: set[int] = set()
         # Where records are read to, over and over.
         record = Record()

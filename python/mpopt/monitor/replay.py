@@ -8,8 +8,10 @@ import contextlib
 import dataclasses
 import os
 import sys
+import types
 import weakref
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -117,7 +119,7 @@ def _describe(name: str, tensor: torch.Tensor) -> Operand:
 
 def _program_line() -> str:
     """The innermost line on the stack that is neither PyTorch's nor this file's."""
-    frame = sys._getframe(1)
+    frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith((_TORCH, _HERE, "<")):
@@ -148,7 +150,7 @@ class _Watch(TorchDispatchMode):
         #: By the number of an op's node in the graph of gradients: line and module.
         self._nodes: dict[int, tuple[str, str]] = {}
         #: By tensor: its name and module, and the ops that led to it.
-        self._made: dict[int, tuple[weakref.ref, str, tuple]] = {}
+        self._made: dict[int, tuple[weakref.ref, tuple[str, Any], tuple]] = {}
         #: Casts that were not named yet, and by tensor the one that its Inf comes from.
         self._held: list[FirstBad] = []
         self._holds: dict[int, tuple[weakref.ref, FirstBad]] = {}

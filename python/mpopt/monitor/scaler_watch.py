@@ -71,7 +71,7 @@ class ScalerWatch:
         indices, gradients, found = [], [], False
         for group in optimizer.param_groups:
             for parameter in group["params"]:
-                index = self._index.get(id(parameter))
+                index = self._index.get(id(parameter), -1)
                 gradient, version = self._versions.pop(index, (None, 0))
                 found = found or gradient is not None
                 if gradient is not None and gradient._version != version:

@@ -122,7 +122,7 @@ class ChannelImbalance(Judge):
         self.memory |= {"told": {}}
 
     def see_sample(self, sample: Sample) -> Iterator[Alert]:
-        step = sample.at.get("channels")
+        step = sample.at.get("channels", sample.step)
         for index, (largest, median) in sample.channels.items():
             name = self.run.modules[index]
             known = math.isfinite(largest) and math.isfinite(median) and median > 0

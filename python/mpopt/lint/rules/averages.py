@@ -92,8 +92,8 @@ def list_formulas(program: Program) -> Iterator[tuple[ast.AST, Value, float]]:
             if number is not None:
                 factors[id(each.node)] = other, number
         elif each.has(ast.Add) and isinstance(each.node, ast.BinOp):
-            sides = [factors.get(id(each.node.left)), factors.get(id(each.node.right))]
-            if None not in sides and abs(sides[0][1] + sides[1][1] - 1) < 1e-6:
+            sides = [side for node in (each.node.left, each.node.right) if (side := factors.get(id(node)))]
+            if len(sides) == 2 and abs(sides[0][1] + sides[1][1] - 1) < 1e-6:
                 (average, _), (new, share) = sorted(sides, key=lambda side: -side[1])
                 # With a tensor in FP32 the sum is one.
                 if average.kind == values.TENSOR and new.dtype == average.dtype and each.loops:

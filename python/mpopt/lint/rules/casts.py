@@ -30,7 +30,7 @@ MOST_TRAINED = 32
 
 def list_trained(program: Program) -> Iterator[tuple[Value, Value, events.Event]]:
     """The optimizers with the modules whose parameters they train and that are cast, and their calls."""
-    seen = set()
+    seen: set = set()
     for event in program.calls_that_make(values.OPTIMIZER):
         if (rate := event.keywords.get("lr")) is not None and rate.constant == 0 and not program.mentions(SETS_RATE):
             continue  # Its steps change nothing.
@@ -120,8 +120,7 @@ def follow_casts(entry: events.Block, casts: dict[int, events.Event], is_start: 
         # A round whose first event is a step begins with the type that another one ends with.
         if any(path and id(path[0]) not in casts for path in rounds):
             for path in rounds:
-                last = [event for event in path if id(event) in casts][-1:]
-                yield from last
+                yield from [event for event in path if id(event) in casts][-1:]
 
 
 def describe_cast(program: Program, cast: events.Event, optimizer: str) -> str:

@@ -93,7 +93,7 @@ def is_divided(program: Program, event: Event, loss: ast.expr, passes: str) -> b
     """True if a loss, or the value that its name got last in the same function, is a quotient by the passes."""
     def divides(node) -> bool:
         right = getattr(node, "value", None) if isinstance(node, ast.AugAssign) else getattr(node, "right", None)
-        if not isinstance(getattr(node, "op", None), ast.Div):
+        if right is None or not isinstance(getattr(node, "op", None), ast.Div):
             return False
         divisor = program.script.code(right)
         return last_name(divisor) == last_name(passes) or bool(PASSES.search(divisor))

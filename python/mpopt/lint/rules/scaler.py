@@ -148,7 +148,8 @@ def scaler_never_updated(program: Program) -> Iterator[Report]:
 
 @rule
 def update_without_step(program: Program) -> Iterator[Report]:
-    reported, stepped = {}, False
+    reported: dict = {}
+    stepped = False
     for path in list_paths(program):
         ready, scaled = False, False
         for event in path:

@@ -147,8 +147,8 @@ def deepspeed_conflict(program: Program) -> Iterator[Report]:
                          "is for a dynamic one (loss_scale 0)")
         sizes = [entry(mapping, key) for key in ("train_batch_size", "train_micro_batch_size_per_gpu",
                                                  "gradient_accumulation_steps")]
-        numbers = [size.constant if size is not None else None for size in sizes]
-        if all(isinstance(number, int) and number > 0 for number in numbers) and numbers[0] % (numbers[1] * numbers[2]):
+        numbers = [size.constant for size in sizes if size is not None and isinstance(size.constant, int) and size.constant > 0]
+        if len(numbers) == len(sizes) and numbers[0] % (numbers[1] * numbers[2]):
             yield Report(mapping.origin, f"train_batch_size {numbers[0]} is no multiple of {numbers[1]} samples times "
                          f"{numbers[2]} passes")
 

@@ -134,7 +134,9 @@ def undivided_accumulation(program: Program) -> Iterator[Report]:
             if any(event.kind in events.STEPS or event.kind == events.OPAQUE and may_clear(event)
                    for event in loop if id(event) not in inside):
                 continue
-            passes = program.script.code(find_modulo(program, branch.test).right).strip("()")
+            if branch.test is None or (modulo := find_modulo(program, branch.test)) is None:
+                continue
+            passes = program.script.code(modulo.right).strip("()")
             if passes == "1" or is_divided_by(program, passes):
                 continue
             for event in loop:
