@@ -40,8 +40,11 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <cmath>
+#include <map>
 #include <tuple>
 
 using namespace mlir;
@@ -110,15 +113,25 @@ static void markRefused(const Options &options, ModuleOp module) {
 static std::vector<KeptOpRef>
 describePlan(ModuleOp module, const CastPlan &plan,
              llvm::ArrayRef<FindingList::Entry> entries) {
-  llvm::MapVector<std::pair<std::string, std::string>, KeptOpRef,
-                  std::map<std::pair<std::string, std::string>, unsigned>>
-      byName;
+  std::vector<KeptOpRef> list;
+  std::map<std::pair<std::string, std::string>, size_t> byName;
+  // An op may be kept for as many findings as there are ops.
+  llvm::StringMap<size_t> known;
+  std::vector<size_t> prints;
+  for (const FindingList::Entry &entry : entries)
+    prints.push_back(known.try_emplace(entry.finding.fingerprint, known.size())
+                         .first->second);
+  llvm::DenseSet<std::pair<size_t, size_t>> listed;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     auto kept = plan.find(op);
     if (kept == plan.end())
       return;
     OpRef name = getOpRef(op);
-    KeptOpRef &entry = byName[{name.scope, name.name}];
+    size_t index =
+        byName.try_emplace({name.scope, name.name}, list.size()).first->second;
+    if (index == list.size())
+      list.emplace_back();
+    KeptOpRef &entry = list[index];
     entry.op = std::move(name);
     if (entry.reason.empty())
       entry.reason = kept->second.why;
@@ -128,13 +141,9 @@ describePlan(ModuleOp module, const CastPlan &plan,
           !llvm::is_contained(entry.outputs, tensor))
         entry.outputs.push_back(std::move(tensor));
     for (size_t reason : kept->second.reasons)
-      if (const std::string &print = entries[reason].finding.fingerprint;
-          !llvm::is_contained(entry.why, print))
-        entry.why.push_back(print);
+      if (listed.insert({index, prints[reason]}).second)
+        entry.why.push_back(entries[reason].finding.fingerprint);
   });
-  std::vector<KeptOpRef> list;
-  for (auto &[name, entry] : byName)
-    list.push_back(std::move(entry));
   return list;
 }
 
