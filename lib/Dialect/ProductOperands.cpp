@@ -164,11 +164,9 @@ std::optional<ScaledOperand> mpopt::getScaledOperand(Value value) {
   if (!product)
     return std::nullopt;
   bool isWeight = isConstant(cast.getInput());
-  return ScaledOperand{cast,
-                       first->getOwner(),
-                       index,
-                       std::move(product->layouts[index]),
-                       isWeight,
-                       isWeight ? &recipe->weights : &recipe->activations,
-                       recipe->isStatic};
+  return ScaledOperand{
+      cast.getInput(), first->getOwner(),
+      index,           std::move(product->layouts[index]),
+      isWeight,        isWeight ? recipe->weights : recipe->activations,
+      recipe->isStatic};
 }

@@ -197,12 +197,12 @@ static std::optional<TensorScale> scaleColumns(const ScaledOperand &operand,
                                                TransferContext &ctx) {
   // A tenth more error in decibels is 0.4; scales of columns are more to carry.
   constexpr double kWorse = 1.1;
-  OperandScaling byColumn = *operand.scaling;
+  OperandScaling byColumn = operand.scaling;
   byColumn.grain = OperandScaling::Grain::Row;
   ScaledOperand other = operand;
-  other.scaling = &byColumn;
+  other.scaling = byColumn;
   // Products that read one constant may have other columns of it.
-  if (!peel(operand.input(), Peel::CastsAndViews).hasOneUse())
+  if (!peel(operand.input, Peel::CastsAndViews).hasOneUse())
     return std::nullopt;
   auto whole = ScaledWeights::of(operand, ctx);
   auto columns = ScaledWeights::of(other, ctx);
@@ -225,7 +225,7 @@ static std::optional<TensorScale> scaleColumns(const ScaledOperand &operand,
       flushes(*whole) <= flushes(*columns))
     return std::nullopt;
   TensorScale result;
-  result.tensor = getTensorName(peel(operand.input(), Peel::CastsAndViews));
+  result.tensor = getTensorName(peel(operand.input, Peel::CastsAndViews));
   result.isConstant = result.isProved = true;
   for (double scale : columns->scales())
     result.scales.push_back(toFloat(scale));
@@ -241,7 +241,7 @@ std::vector<TensorScale> mpopt::chooseScales(ModuleOp module,
   for (Operation *op : findScaledProducts(module))
     for (unsigned index : {0u, 1u}) {
       ScaledOperand operand = *getScaledOperand(op->getOperand(index));
-      Value input = operand.input();
+      Value input = operand.input;
       std::string name = getTensorName(input);
       if (name.empty() || !seen.insert(input).second)
         continue;
@@ -258,9 +258,9 @@ std::vector<TensorScale> mpopt::chooseScales(ModuleOp module,
         continue;
       std::optional<AbstractValue> met = findMet(operand, value, ranges);
       Choice choice =
-          choose(*operand.scaling, value, larger.of(input), met, bound);
+          choose(operand.scaling, value, larger.of(input), met, bound);
       scales.push_back(
-          describeChoice(choice, *operand.scaling, value, met, request));
+          describeChoice(choice, operand.scaling, value, met, request));
       scales.back().tensor = name;
     }
   return scales;

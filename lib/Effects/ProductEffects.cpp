@@ -56,8 +56,7 @@ double mpopt::worstError(ModuleOp module, const OutputEffects &effects) {
 // Signal and noise
 //===----------------------------------------------------------------------===//
 
-/// The mean square of the sum of products, without alpha and bias.
-static double signalOf(Operation *op, const ProductOperands &product,
+double mpopt::signalOf(Operation *op, const ProductOperands &product,
                        const RangeAnalysis &ranges) {
   const AbstractValue &result = ranges.preRounding(op->getResult(0));
   if (!result.hasLikely() || product.alpha == 0)
@@ -90,8 +89,7 @@ static double signalOf(Operation *op, const ProductOperands &product,
   return square / count / (product.alpha * product.alpha);
 }
 
-/// The share of a filter's taps that meet elements of the input, not padding.
-static double shareOfTaps(Operation *op) {
+double mpopt::shareOfTaps(Operation *op) {
   auto conv = dyn_cast<mp::ConvOp>(op);
   MaybeShape input = conv ? getShape(conv.getInput()) : std::nullopt,
              filter = conv ? getShape(conv.getFilter()) : std::nullopt;
@@ -119,13 +117,8 @@ static double shareOfTaps(Operation *op) {
   return share;
 }
 
-/// The noise of independent errors: K terms of e_a b + a e_b + e_a e_b, by the
-/// index that products are added over where both operands tell it apart.
-static double noiseOf(Operation *op, const OperandError &lhs,
+double mpopt::noiseOf(double terms, const OperandError &lhs,
                       const OperandError &rhs) {
-  std::optional<int64_t> terms = countProducts(op);
-  if (!terms)
-    return NAN;
   size_t count = std::max(lhs.along.size(), rhs.along.size());
   auto meanOf = [](const OperandError &operand) {
     NumberAndError mean;
@@ -147,7 +140,7 @@ static double noiseOf(Operation *op, const OperandError &lhs,
     NumberAndError a = at(lhs, index), b = at(rhs, index);
     square += a.error * b.square + a.square * b.error + a.error * b.error;
   }
-  return double(*terms) * shareOfTaps(op) * square / double(count);
+  return terms * square / double(count);
 }
 
 //===----------------------------------------------------------------------===//
@@ -247,12 +240,12 @@ static ProductReport::Operand describe(const ScaledOperand &operand,
                                        const OperandError &error,
                                        FlushedShares &shares) {
   ProductReport::Operand report;
-  report.tensor = getTensorName(operand.input());
+  report.tensor = getTensorName(operand.input);
   report.isConstant = operand.isWeight;
   report.clipped = error.clipped;
-  report.flushed = error.flushAt.empty() || !operand.scaling->codes().floats
+  report.flushed = error.flushAt.empty() || !operand.scaling.codes().floats
                        ? error.flushed
-                       : shares.below(operand.input(), error.flushAt);
+                       : shares.below(operand.input, error.flushAt);
   return report;
 }
 
@@ -285,7 +278,9 @@ ScalingReport mpopt::describeProducts(ModuleOp module, AnalysisManager analyses,
     if (!errors[0].error.hasLikely() || !errors[1].error.hasLikely())
       continue;
     double signal = signalOf(op, *getProductOperands(op), ranges),
-           noise = noiseOf(op, errors[0], errors[1]);
+           noise =
+               noiseOf(double(countProducts(op).value_or(0)) * shareOfTaps(op),
+                       errors[0], errors[1]);
     if (signal > 0 && noise > 0)
       product.decibels = 10 * std::log10(signal / noise);
   }

@@ -181,15 +181,15 @@ namespace {
 /// The scales of an operand of which moments are known.
 class ExpectedScales {
 public:
-  ExpectedScales(const ScaledOperand &operand, const AbstractValue &value,
+  ExpectedScales(const ScaledOperand &operand, const ExpectedNumbers &numbers,
                  TransferContext &ctx);
 
   /// The format in which the group's elements are stored, for a largest element
   /// that is `larger` times as large as expected.
   StorageFormat formatOf(size_t group, double larger = 1) const {
     Interval span = spans[keys[group]];
-    return operand.scaling->of({span.lo * larger, span.hi * larger},
-                               most * larger);
+    return operand.scaling.of({span.lo * larger, span.hi * larger},
+                              most * larger);
   }
   Interval span(size_t group) const { return spans[keys[group]]; }
 
@@ -207,7 +207,7 @@ private:
 /// The scale group of a group of elements, as far as it tells them apart.
 uint64_t ExpectedScales::keyOf(ArrayRef<int64_t> at,
                                ArrayRef<int64_t> dims) const {
-  const OperandScaling &scaling = *operand.scaling;
+  const OperandScaling &scaling = operand.scaling;
   if (scaling.grain == OperandScaling::Grain::Tensor)
     return 0;
   uint64_t key = 0;
@@ -224,8 +224,8 @@ uint64_t ExpectedScales::keyOf(ArrayRef<int64_t> at,
 
 /// The elements of one group that share a scale.
 double ExpectedScales::countOf(ArrayRef<int64_t> dims) const {
-  MaybeShape shape = getShape(operand.input());
-  const OperandScaling &scaling = *operand.scaling;
+  MaybeShape shape = getShape(operand.input);
+  const OperandScaling &scaling = operand.scaling;
   double count = double(operand.layout.taps);
   for (size_t axis = 0; axis < dims.size(); ++axis)
     if (operand.layout.axes[axis] == AxisPart::Contracted && dims[axis] == 1)
@@ -235,18 +235,32 @@ double ExpectedScales::countOf(ArrayRef<int64_t> dims) const {
              : std::min(count, double(scaling.size));
 }
 
+/// Without the zeros among them.
+static Cell withoutZeros(const Cell &cell, double zero) {
+  if (zero == 0)
+    return cell;
+  Cell live = cell;
+  live.mean = 0;
+  // Moments are about 0 where all elements are.
+  live.variance = meanSquare(cell) / std::max(1 - zero, 1e-6);
+  return live;
+}
+
 ExpectedScales::ExpectedScales(const ScaledOperand &operand,
-                               const AbstractValue &value, TransferContext &ctx)
+                               const ExpectedNumbers &numbers,
+                               TransferContext &ctx)
     : operand(operand) {
-  bool ofTensor = operand.scaling->grain == OperandScaling::Grain::Tensor;
+  const AbstractValue &value = numbers.value;
+  bool ofTensor = operand.scaling.grain == OperandScaling::Grain::Tensor;
   ArrayRef<int64_t> dims = value.dims();
   llvm::MapVector<uint64_t, SmallVector<ScaleMember>> members;
   Interval all = {0, 0};
   SmallVector<int64_t> at(dims.size(), 0);
-  double each = ofTensor ? ctx.elementsPerGroup(operand.input(), value.groups())
+  double each = ofTensor ? ctx.elementsPerGroup(operand.input, value.groups())
                          : countOf(dims);
+  each *= 1 - numbers.zero;
   for (size_t group = 0; group < value.groups(); ++group) {
-    Cell cell = value.cell(group);
+    Cell cell = withoutZeros(value.cell(group), numbers.zero);
     all = hull(all, Interval{cell.likelyLo, cell.likelyHi});
     auto [entry, isNew] = members.try_emplace(keyOf(at, dims));
     entry->second.push_back({each, cell.mean, cell.variance});
@@ -257,6 +271,8 @@ ExpectedScales::ExpectedScales(const ScaledOperand &operand,
       at[axis] = 0;
     }
   }
+  if (numbers.largest > all.maxAbs())
+    all = Interval::symmetric(numbers.largest);
   most = all.maxAbs();
   for (const auto &[key, list] : members) {
     if (ofTensor) {
@@ -312,24 +328,23 @@ static double shareOfNonZero(Value value, const RangeAnalysis &ranges) {
   return std::max(share / double(x.groups()), 0x1p-10);
 }
 
-static OperandError errorOfActivation(const ScaledOperand &operand,
-                                      const RangeAnalysis &ranges) {
-  const AbstractValue &value = ranges.preRounding(operand.input());
+OperandError mpopt::errorOf(const ScaledOperand &operand,
+                            const ExpectedNumbers &expected,
+                            TransferContext &ctx) {
+  const AbstractValue &value = expected.value;
   OperandError result;
   result.error = AbstractValue::like(value);
   if (!value.hasLikely() || value.rank() != operand.layout.axes.size())
     return result;
   result.error.source = LikelySource::Propagated;
-  ExpectedScales scales(operand, value, ranges.context());
-  bool clips = operand.scaling->rounding == OperandScaling::Rounding::Floor;
-  double live = operand.scaling->codes().floats
-                    ? 1
-                    : shareOfNonZero(operand.input(), ranges);
+  ExpectedScales scales(operand, expected, ctx);
+  bool clips = operand.scaling.rounding == OperandScaling::Rounding::Floor;
+  double live = 1 - expected.zero;
   std::vector<NumberAndError> numbers(value.groups());
   MutableCells cells = result.error.mutableCells();
   double all = 0, byClipping = 0;
   for (size_t group = 0; group < value.groups(); ++group) {
-    Cell cell = value.cell(group);
+    Cell cell = withoutZeros(value.cell(group), expected.zero);
     StorageFormat format = scales.formatOf(group);
     result.flushAt.push_back(format.flushAt());
     double square = live * roundingSquareOf(cell.mean, cell.variance, format);
@@ -340,7 +355,7 @@ static OperandError errorOfActivation(const ScaledOperand &operand,
       square += its;
     }
     all += square;
-    numbers[group] = {meanSquare(cell), square};
+    numbers[group] = {live * meanSquare(cell), square};
     cells[group] = Cell{0, 0, 0, square, 0, 0};
   }
   result.byClipping = all > 0 ? byClipping / all : 0;
@@ -356,6 +371,24 @@ static OperandError errorOfActivation(const ScaledOperand &operand,
     along.square += number.square * double(count) / double(value.groups());
     along.error += number.error * double(count) / double(value.groups());
   }
+  return result;
+}
+
+/// Integers store the exact zeros that a rectifier makes as they are.
+static OperandError errorOfActivation(const ScaledOperand &operand,
+                                      const RangeAnalysis &ranges) {
+  OperandError result =
+      errorOf(operand, ExpectedNumbers{ranges.preRounding(operand.input)},
+              ranges.context());
+  double live = operand.scaling.codes().floats
+                    ? 1
+                    : shareOfNonZero(operand.input, ranges);
+  if (live == 1 || !result.error.hasLikely())
+    return result;
+  for (NumberAndError &along : result.along)
+    along.error *= live;
+  for (CellRef cell : result.error.mutableCells())
+    cell.variance *= live;
   return result;
 }
 
@@ -414,8 +447,11 @@ OperandError mpopt::errorOf(const ScaledOperand &operand,
                             const RangeAnalysis &ranges,
                             ArrayRef<int64_t> dims) {
   std::vector<double> met = findMet(operand, dims, ranges);
-  if (auto weights = ScaledWeights::of(operand, ranges.context()))
-    return errorOfWeights(*weights, dims, met);
+  if (auto weights = ScaledWeights::of(operand, ranges.context())) {
+    OperandError result = errorOfWeights(*weights, dims, met);
+    result.zeroGroups = weights->zeroGroups();
+    return result;
+  }
   OperandError result = errorOfActivation(operand, ranges);
   if (!met.empty())
     weigh(result.error, *operand.layout.firstContracted(), met);

@@ -49,15 +49,15 @@ inline constexpr llvm::StringLiteral kScaledAttr = "mp.scaled";
 
 /// An operand of a product that is stored with scales.
 struct ScaledOperand {
-  mp::CastOp cast;
+  /// What is stored.
+  mlir::Value input;
   mlir::Operation *product;
   unsigned index;
   OperandLayout layout;
   bool isWeight;
-  const OperandScaling *scaling;
+  OperandScaling scaling;
   bool isStatic;
 
-  mlir::Value input() const { return mp::CastOp(cast).getInput(); }
   /// The cast of the other operand; null if there is none.
   mp::CastOp other() const;
 };

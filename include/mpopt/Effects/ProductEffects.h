@@ -12,6 +12,7 @@
 
 #include "mpopt/Dialect/ProductOperands.h"
 #include "mpopt/Effects/OutputEffects.h"
+#include "mpopt/Propagate/OperandErrors.h"
 #include "mpopt/Report/ProductReport.h"
 
 namespace mpopt {
@@ -23,6 +24,17 @@ std::vector<mlir::Operation *> findScaledProducts(mlir::ModuleOp module);
 /// largest magnitude. Infinite if one becomes Inf or NaN; NaN if one is not
 /// known.
 double worstError(mlir::ModuleOp module, const OutputEffects &effects);
+
+/// The mean square of the sum of products, without alpha and bias.
+double signalOf(mlir::Operation *op, const ProductOperands &product,
+                const RangeAnalysis &ranges);
+/// The share of a filter's taps that meet elements of the input, not padding.
+double shareOfTaps(mlir::Operation *op);
+
+/// The mean square of the error of a sum of so many products: of independent
+/// errors `terms` of e_a b + a e_b + e_a e_b, by the index that products are
+/// added over where both operands tell it apart.
+double noiseOf(double terms, const OperandError &lhs, const OperandError &rhs);
 
 /// `aim`: the error of an output that is aimed at.
 ScalingReport describeProducts(mlir::ModuleOp module,

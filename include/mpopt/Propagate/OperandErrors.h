@@ -34,6 +34,8 @@ struct OperandError {
   /// The shares of the non-zero elements past the last number, and of those
   /// that are read as 0; the latter of weights only.
   double clipped = 0, flushed = 0;
+  /// The share of the groups of weights with one scale that are all zeros.
+  double zeroGroups = 0;
   /// The largest magnitude of activations that is read as 0, for each group of
   /// the range.
   std::vector<double> flushAt;
@@ -55,6 +57,18 @@ double roundingSquareOf(double mean, double variance,
 /// The same, clipped.
 double scalingSquareOf(double mean, double variance,
                        const StorageFormat &format);
+
+/// What is expected of an operand.
+struct ExpectedNumbers {
+  const AbstractValue &value;
+  /// The share of exact zeros that its moments do not tell of.
+  double zero = 0;
+  /// The largest magnitude, where it is more than that of the groups.
+  double largest = 0;
+};
+/// Of an operand that is no constant, or one whose elements are not read.
+OperandError errorOf(const ScaledOperand &operand,
+                     const ExpectedNumbers &numbers, TransferContext &ctx);
 
 /// Without an estimate (AbstractValue::hasLikely) if nothing is expected of the
 /// operand. `dims`: the groups of a constant that are asked for.

@@ -18,7 +18,7 @@ std::optional<ScaledWeights> ScaledWeights::of(const ScaledOperand &operand,
     return std::nullopt;
   ScaledWeights weights;
   std::optional<WeightView> view =
-      ctx.matrixWeights(operand.input(), weights.swapped);
+      ctx.matrixWeights(operand.input, weights.swapped);
   if (!view || view->size() > kMostRead ||
       view->shape.size() != operand.layout.axes.size())
     return std::nullopt;
@@ -31,7 +31,7 @@ std::optional<ScaledWeights> ScaledWeights::of(const ScaledOperand &operand,
   weights.elements.resize(size_t(view->size()), weights.elements.empty()
                                                     ? 0
                                                     : weights.elements.front());
-  weights.group(*operand.scaling);
+  weights.group(operand.scaling);
   return weights;
 }
 
@@ -77,8 +77,10 @@ void ScaledWeights::group(const OperandScaling &scaling) {
       }
     }
   }
-  for (const Interval &span : spans)
+  for (const Interval &span : spans) {
     formats.push_back(scaling.of(span, most));
+    zeros += span.maxAbs() == 0 ? 1 / double(spans.size()) : 0;
+  }
 }
 
 std::vector<double> ScaledWeights::scales() const {
@@ -134,12 +136,12 @@ AbstractValue mpopt::storedRange(const ScaledOperand &operand,
   AbstractValue value = AbstractValue::boundedLike(exact);
   if (!ctx.needsBounds())
     return value;
-  StorageGrowth growth = growthOf(*operand.scaling, operand.isStatic);
+  StorageGrowth growth = growthOf(operand.scaling, operand.isStatic);
   double factor = growth.factor;
   if (!operand.isWeight)
     factor *= growthOfOther(operand, ctx);
   double added = growth.ofLargest * exact.magnitudes().bound * factor;
-  bool keepsSigns = operand.scaling->codes().floats || exact.hull().lo >= 0;
+  bool keepsSigns = operand.scaling.codes().floats || exact.hull().lo >= 0;
   for (CellRef cell : value.mutableCells()) {
     if (cell.empty())
       continue;

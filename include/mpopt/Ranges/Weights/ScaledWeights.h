@@ -30,6 +30,8 @@ public:
   }
   /// Those of the groups: batches, then rows, then along these.
   std::vector<double> scales() const;
+  /// The share of the groups all of whose elements are 0.
+  double zeroGroups() const { return zeros; }
   /// By how much storing makes an element larger at the most.
   double growth() const;
 
@@ -45,6 +47,7 @@ private:
   OperandLayout parts;
   std::vector<uint32_t> groups;
   std::vector<StorageFormat> formats;
+  double zeros = 0;
 };
 
 /// Static scales are chosen later: so many bits above what the bound asks for
