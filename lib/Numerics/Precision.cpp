@@ -24,7 +24,9 @@ static double powerOfTwo(double number, bool up) {
 StorageFormat OperandScaling::of(const Interval &range,
                                  double tensorMax) const {
   StorageFormat format = codes();
-  double most = range.maxAbs();
+  double most = std::max(range.maxAbs(), least);
+  if (rounding == Rounding::Unscaled)
+    format.saturates = true;
   if (!(most > 0) || !std::isfinite(most) || rounding == Rounding::Unscaled)
     return format;
   if (hasZeroPoint) {

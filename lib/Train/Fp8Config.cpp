@@ -1,4 +1,4 @@
-//===- Fp8Config.cpp - Recipes, and layers under them ===//
+//===- Fp8Config.cpp - Settings of FP8, and layers under them ===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mpopt/Train/Fp8Config.h"
@@ -9,30 +9,6 @@
 
 using namespace llvm;
 using namespace mpopt;
-
-// TransformerEngine's recipes (transformer_engine/common/recipe), torchao's
-// (torchao/float8/config.py), Megatron-LM's default history of 1.
-// `delayed_cold` is the first step of a delayed recipe, whose scales are 1.
-static constexpr Fp8Recipe kRecipes[] = {
-    {"delayed", "f8E4M3FN", "f8E5M2", 0, 16, 1024},
-    {"delayed_recent", "f8E4M3FN", "f8E5M2", 0, 16, 1},
-    {"delayed_cold", "f8E4M3FN", "f8E5M2", 0, 1, 1},
-    {"current", "f8E4M3FN", "f8E5M2", 0, 16},
-    {"rowwise", "f8E4M3FN", "f8E4M3FN", -1, 16},
-    {"rowwise_gw_hp", "f8E4M3FN", "f8E4M3FN", -1, 16, 0, true},
-    {"block128", "f8E4M3FN", "f8E4M3FN", 128, 128},
-    {"mxfp8", "f8E4M3FN", "f8E4M3FN", 32, 32},
-    {"mxfp8_e5m2", "f8E4M3FN", "f8E5M2", 32, 32},
-    {"nvfp4", "f4E2M1FN", "f4E2M1FN", 16, 16},
-    {"nvfp4_2d", "f4E2M1FN", "f4E2M1FN", 16, 16}};
-
-ArrayRef<Fp8Recipe> Fp8Recipe::all() { return kRecipes; }
-
-const Fp8Recipe *Fp8Recipe::byName(StringRef name) {
-  const auto *found = llvm::find_if(
-      kRecipes, [&](const Fp8Recipe &recipe) { return recipe.name == name; });
-  return found == std::end(kRecipes) ? nullptr : found;
-}
 
 //===----------------------------------------------------------------------===//
 // Settings that mean the same everywhere

@@ -29,15 +29,19 @@ static void judgeFormat(const Section &recipe, StringRef key, bool isMx) {
 // mpopt-fp8-recipe/1
 //===----------------------------------------------------------------------===//
 
-static void judgeBlocks(const Section &recipe) {
+static void judgeSums(const Section &recipe, bool isOfBlocks, TrainFp8 &fp8) {
   for (StringRef gemm :
        {"fp8_gemm_fprop", "fp8_gemm_dgrad", "fp8_gemm_wgrad"}) {
     Section section = recipe.section(gemm);
-    if (section.truth("use_split_accumulator") == false)
+    if (section.truth("use_split_accumulator") != false)
+      continue;
+    if (isOfBlocks)
       section.blame(
           kRefused, "use_split_accumulator",
           "is false, which is refused with scales of blocks: they are "
           "applied between parts of the sum");
+    else if (gemm == "fp8_gemm_wgrad")
+      fp8.addsOnce = section.keyOf("use_split_accumulator");
   }
 }
 
@@ -58,7 +62,9 @@ static void judgeFp4(const Section &recipe) {
 
 void mpopt::readFp8Recipe(ConfigReader &reader, const Section &top) {
   TrainFp8 &fp8 = reader.config.fp8;
-  top.ignore({"schema", "world", "least", "interval", "disable"});
+  top.ignore({"schema", "world", "interval", "disable"});
+  if (top.number("least") == 0.0)
+    fp8.noEpsilon = top.keyOf("least");
   std::string name = top.word("recipe").value_or("DelayedScaling");
   std::string format = StringRef(top.word("fp8_format").value_or("")).upper();
   auto known = StringSwitch<StringRef>(name)
@@ -79,8 +85,7 @@ void mpopt::readFp8Recipe(ConfigReader &reader, const Section &top) {
   judgeMargin(top, "margin");
   if (known == "delayed")
     judgeHistory(top, "amax_history_len", "amax_compute_algo", 1024, "max");
-  if (known == "block128")
-    judgeBlocks(top);
+  judgeSums(top, known == "block128", fp8);
   if (StringRef(known).starts_with("nvfp4"))
     judgeFp4(top);
   bool isSplit = top.truth("sequence_parallel").value_or(false);

@@ -30,6 +30,8 @@ struct OperandScaling {
   /// Integers with a zero point, so that codes span the range and not the
   /// largest magnitude to both sides.
   bool hasZeroPoint = false;
+  /// The smallest magnitude that counts as a largest one.
+  double least = 0;
 
   StorageFormat codes() const { return *StorageFormat::byName(format); }
   /// The format of a group whose elements span `range`, in a tensor of that

@@ -4,6 +4,8 @@
 #ifndef MPOPT_TRAIN_FP8CONFIG_H
 #define MPOPT_TRAIN_FP8CONFIG_H
 
+#include "mpopt/Numerics/Fp8Recipe.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -13,26 +15,6 @@
 #include <vector>
 
 namespace mpopt {
-
-/// How a recipe stores the operands of the three products of a layer.
-struct Fp8Recipe {
-  llvm::StringLiteral name;
-  /// Names of the formats of activations and weights, and of gradients.
-  llvm::StringLiteral forward, gradient;
-  /// Elements along the contraction that share a scale; 0: the tensor, -1: the
-  /// row.
-  int64_t group;
-  /// The number of which the sizes of a product are multiples.
-  int64_t multiple;
-  /// Steps whose amax give the scale; 0: the tensor's own.
-  int64_t history = 0;
-  /// The product of the weight's gradient stays in BF16.
-  bool wideWeightGradient = false;
-
-  static llvm::ArrayRef<Fp8Recipe> all();
-  /// Null if there is none.
-  static const Fp8Recipe *byName(llvm::StringRef name);
-};
 
 /// A setting that is wrong, or has no effect.
 struct TrainFault {
@@ -58,6 +40,11 @@ struct TrainFp8 {
   TrainKey filtersBy;
   /// Layers of other sizes: padded, passed over, or refused by kernels.
   enum class Misfits { Refused, Padded, PassedOver } misfits = Misfits::Refused;
+  /// The least amax, where it is said to be 0: zeros have no scale then.
+  std::optional<TrainKey> noEpsilon;
+  /// Where the products of gradients are said to be added without a second
+  /// accumulator.
+  std::optional<TrainKey> addsOnce;
 };
 
 /// A layer that multiplies with a parameter.
