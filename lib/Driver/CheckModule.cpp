@@ -17,6 +17,7 @@
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Effects/GradientErrors.h"
+#include "mpopt/Effects/LayerProducts.h"
 #include "mpopt/Effects/OperandScales.h"
 #include "mpopt/Effects/ProductEffects.h"
 #include "mpopt/Effects/Severity.h"
@@ -420,11 +421,20 @@ void ModuleCheck::tryFixes() {
 }
 
 TrainingReport ModuleCheck::describeStep() {
-  GradientErrors errors(module, analyses,
-                        analyses.getAnalysis<LossScaling>().inUse());
-  return describeGradients(module, analyses.getAnalysis<TrainingEstimate>(),
-                           analyses.getAnalysis<ParameterUpdates>(), errors,
-                           ranges(), !options.gradientsFile.empty());
+  int exponent = analyses.getAnalysis<LossScaling>().inUse();
+  const Fp8Recipe *recipe = options.train->fp8.recipe;
+  std::optional<ScaledLayers> layers;
+  AddedErrors added;
+  if (recipe)
+    added = layers.emplace(module, analyses).errorsOf(*recipe);
+  GradientErrors errors(module, analyses, exponent, &added);
+  TrainingReport report =
+      describeGradients(module, analyses.getAnalysis<TrainingEstimate>(),
+                        analyses.getAnalysis<ParameterUpdates>(), errors,
+                        ranges(), !options.gradientsFile.empty());
+  if (layers)
+    report.fp8 = layers->describe(*recipe, exponent, options.gradientAims);
+  return report;
 }
 
 /// The worst first; of those above a note what is wrong before what comes of it

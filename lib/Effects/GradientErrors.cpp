@@ -31,8 +31,10 @@ namespace {
 class GradientMoments : public ErrorMoments {
 public:
   GradientMoments(const RangeAnalysis &ranges,
-                  const GradientAnalysis &gradients, int exponent)
-      : ErrorMoments(ranges), gradients(gradients), exponent(exponent) {}
+                  const GradientAnalysis &gradients, int exponent,
+                  const AddedErrors *added, bool stores)
+      : ErrorMoments(ranges), gradients(gradients), exponent(exponent),
+        added(added), stores(stores) {}
 
 private:
   const AbstractValue &estimate(Value value) const override {
@@ -40,6 +42,7 @@ private:
                                        : ErrorMoments::estimate(value);
   }
   std::optional<double> storageError(Value value) override;
+  std::optional<double> errorOfStored(Value value);
   std::optional<double> errorOf(Operation *op, OpKind kind, OpResult result,
                                 const TensorMoments &size) override;
   std::optional<double> errorOfSlope(Operation *op,
@@ -49,11 +52,23 @@ private:
 
   const GradientAnalysis &gradients;
   int exponent;
+  const AddedErrors *added;
+  bool stores;
 };
 } // namespace
 
-/// Gradients are stored times the loss scale.
 std::optional<double> GradientMoments::storageError(Value value) {
+  double own = added ? added->lookup(value) : 0;
+  if (std::isnan(own))
+    return std::nullopt;
+  if (!stores)
+    return own;
+  std::optional<double> stored = errorOfStored(value);
+  return stored ? std::optional(*stored + own) : std::nullopt;
+}
+
+/// Gradients are stored times the loss scale.
+std::optional<double> GradientMoments::errorOfStored(Value value) {
   if (!gradients.isGradient(value))
     return ErrorMoments::storageError(value);
   if (!storage.rounds(value))
@@ -240,10 +255,11 @@ std::optional<double> GradientMoments::errorOf(Operation *op, OpKind kind,
 //===----------------------------------------------------------------------===//
 
 GradientErrors::GradientErrors(ModuleOp module, AnalysisManager analyses,
-                               int exponent) {
+                               int exponent, const AddedErrors *added,
+                               bool stores) {
   const auto &ranges = analyses.getAnalysis<RangeAnalysis>();
   const auto &gradients = analyses.getAnalysis<GradientAnalysis>();
-  GradientMoments walk(ranges, gradients, exponent);
+  GradientMoments walk(ranges, gradients, exponent, added, stores);
   for (auto function : module.getOps<FunctionOpInterface>()) {
     if (function.isExternal())
       continue;

@@ -158,6 +158,8 @@ static void writeTraining(OStream &json, const TrainingReport &training) {
           });
         });
     });
+    if (training.fp8)
+      json.attributeObject("fp8", [&] { writeLayers(json, *training.fp8); });
     if (training.memory)
       writeMemory(json, *training.memory);
   });

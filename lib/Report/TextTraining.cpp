@@ -232,6 +232,41 @@ void TextReport::writeGradients(const TrainingReport &training) {
   os << '\n';
 }
 
+/// The product with the least signal to noise, and what to do for each aim.
+static std::vector<std::string> describeLayers(const Fp8Report &report) {
+  const LayerReport *worst = nullptr;
+  const LayerReport::Product *product = nullptr;
+  for (const LayerReport &layer : report.layers)
+    for (const LayerReport::Product &its : layer.products)
+      if (!product || its.decibels < product->decibels) {
+        worst = &layer;
+        product = &its;
+      }
+  std::vector<std::string> lines;
+  std::string text = plural(report.layers.size(), "layer");
+  if (product && product->decibels == product->decibels)
+    text += "; the noisiest product is " + product->name.str() + " of '" +
+            worst->output + "', " +
+            std::to_string(int(std::lround(product->decibels))) + " dB";
+  lines.push_back(text);
+  for (auto [index, kept] : llvm::enumerate(report.keep)) {
+    text = "gradients within " + percent(kept.aim) + ": ";
+    for (const Fp8Report::Choice &choice : report.recommended)
+      if (choice.aim == kept.aim)
+        text +=
+            choice.recipe.value_or("no recipe") + " on " + choice.device + ", ";
+    if (!kept.layers)
+      text += "no list of layers in BF16";
+    else if (kept.layers->empty())
+      text += "and as it is";
+    else
+      text += plural(kept.layers->size(), "layer") + " in BF16 ('" +
+              report.layers[kept.layers->front()].output + "' first)";
+    lines.push_back(text);
+  }
+  return lines;
+}
+
 void TextReport::writeTraining(const TrainingReport &training) {
   style.bold("training step");
   os << ": ";
@@ -252,6 +287,13 @@ void TextReport::writeTraining(const TrainingReport &training) {
     style.wrap("not judged: nothing is known of the size of gradients", 4, 12);
   }
   writeGradients(training);
+  if (training.fp8) {
+    style.bold("fp8:" + training.fp8->recipe);
+    os << ": ";
+    for (const std::string &line : describeLayers(*training.fp8)) {
+      style.wrap(line, 4, 4);
+    }
+  }
   if (training.memory)
     writeMemory(*training.memory);
   os << '\n';

@@ -273,9 +273,9 @@ Error Validator::checkReporting() {
 
 Error Validator::checkTraining() {
   static constexpr OptionId kDetails[] = {
-      OPT_loss,   OPT_loss_value,  OPT_train_config,  OPT_optimizer,
-      OPT_scaler, OPT_batch,       OPT_reduce,        OPT_clip,
-      OPT_memory, OPT_memory_size, OPT_dump_gradients};
+      OPT_loss,   OPT_loss_value,  OPT_train_config,   OPT_optimizer,
+      OPT_scaler, OPT_batch,       OPT_reduce,         OPT_clip,
+      OPT_memory, OPT_memory_size, OPT_dump_gradients, OPT_max_gradient_error};
   if (!has(OPT_train)) {
     for (OptionId option : kDetails)
       if (has(option))
@@ -307,6 +307,15 @@ Error Validator::checkTraining() {
         *config->precision == "fp32" ? "as-is" : *config->precision;
   if (Error error = setFp8Recipe(options.precision, *config))
     return error;
+  if (has(OPT_max_gradient_error)) {
+    Expected<double> aim =
+        parseShare("--max-gradient-error", text(OPT_max_gradient_error), 1);
+    if (!aim)
+      return aim.takeError();
+    if (!config->fp8.recipe)
+      return fail("--max-gradient-error goes with --precision fp8");
+    options.gradientAims = {*aim};
+  }
   addDeclaredValues(*config, options.inputs);
   options.train = std::move(*config);
   options.gradientsFile = text(OPT_dump_gradients);

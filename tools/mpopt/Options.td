@@ -114,7 +114,7 @@ defm precision : Valued<"precision">, Group<judged>,
            "bits anywhere or is quantised, otherwise autocast-fp16). tf32, "
            "fp8-e4m3, mxfp8, nvfp4 and int8 store the operands of products with scales, "
            "all else in FP32; int8 forms end in ,per-tensor for weights with "
-           "one scale. Under --train also fp8[:RECIPE]: settings and sizes of "
+           "one scale. Under --train also fp8[:RECIPE]: the products of layers in "
            "FP8 on a base of BF16">;
 defm policy : Valued<"policy">, Group<judged>,
   Visibility<[InCheck, InInstrument, InDiff, InFix, InAdvise, InConvert]>,
@@ -238,6 +238,11 @@ defm max_error : Valued<"max-error">, Group<written>,
            "--convert meets (0.02 to FP16, 0.12 to BF16, 0.15 to FP8) or exits 1, and that "
            "--keep-fp32 aims at with --precision fp8-e4m3 (0.125), mxfp8, nvfp4 "
            "or int8 (0.01)">;
+defm max_gradient_error : Valued<"max-gradient-error">, Group<written>,
+  Visibility<[InCheck]>, MetaVarName<"E">,
+  HelpText<"the expected error of a parameter's gradient (root mean square) at "
+           "which the recipe and the layers in BF16 aim that --train "
+           "--precision fp8 names (0.1 and 0.25)">;
 defm keep_fp32 : Valued<"keep-fp32">, Group<written>,
   Visibility<[InCheck, InInstrument, InConfirm]>,
   MetaVarName<"FILE">,

@@ -21,12 +21,17 @@
 
 namespace mpopt {
 
+/// Mean squares of errors that what makes a value adds to it.
+using AddedErrors = llvm::DenseMap<mlir::Value, double>;
+
 class GradientErrors {
 public:
   /// `module` holds its backward graph. `exponent`: gradients are stored times
-  /// this power of two, the loss scale.
+  /// this power of two, the loss scale. Unless it `stores`, errors are those
+  /// that are added alone.
   GradientErrors(mlir::ModuleOp module, mlir::AnalysisManager analyses,
-                 int exponent);
+                 int exponent, const AddedErrors *added = nullptr,
+                 bool stores = true);
 
   /// The root mean square of the errors of a tensor's elements, of that of the
   /// elements. Nothing where it is not known, or where all elements are 0.

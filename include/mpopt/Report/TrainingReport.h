@@ -10,6 +10,7 @@
 #define MPOPT_REPORT_TRAININGREPORT_H
 
 #include "mpopt/Numerics/Interval.h"
+#include "mpopt/Report/LayerReport.h"
 #include "mpopt/Report/MemoryReport.h"
 
 #include <cstdint>
@@ -83,6 +84,8 @@ struct TrainingReport {
   std::vector<std::string> deadUnits;
   /// The loss itself overflows.
   bool forwardOverflows = false;
+  /// Only of products in FP8.
+  std::optional<Fp8Report> fp8;
   /// Only with `--memory`.
   std::optional<MemoryReport> memory;
 };

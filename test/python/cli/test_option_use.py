@@ -58,6 +58,7 @@ OPTIONS = {
     "headroom": ("1", {"check"}),
     "powers-of-two": (None, {"check"}),
     "max-error": ("0.1", {"check", "convert"}),
+    "max-gradient-error": ("0.1", {"check"}),
     "dump-ranges": ("none/ranges.json", WRITING),
     "safe-input": (None, WRITING),
     "witness": ("none/witnesses", {"check"}),
@@ -97,7 +98,7 @@ OPTIONS = {
 }
 # They go with --train.
 TRAINING = {"loss", "loss-value", "train-config", "optimizer", "scaler", "batch", "reduce", "clip",
-            "memory", "dump-gradients"}
+            "memory", "dump-gradients", "max-gradient-error"}
 # They go with operands that have scales, or with the file of those.
 SCALED = {"scales", "max-error"}
 OF_SCALES = {"headroom", "powers-of-two"}
@@ -128,7 +129,8 @@ def test_option_with_action(option, action):
     scaled = ["--precision", "fp8-e4m3"] if option in SCALED | OF_SCALES and action == "check" else []
     scales = ["--scales", "none/scales.json"] if option in OF_SCALES and action == "check" else []
     runs = ["--verify", "random", "--report", "none/report.json"] if option == "verify-tensors" and action in CONVERTING else []
-    done = run(*ACTIONS[action], *train, *scaled, *scales, *runs, *words(option))
+    trained = ["--precision", "fp8"] if option == "max-gradient-error" and action == "check" else []
+    done = run(*ACTIONS[action], *train, *trained, *scaled, *scales, *runs, *words(option))
     takers = OPTIONS[option][1]
     if action in takers:
         assert "goes with" not in done.stderr

@@ -1,0 +1,91 @@
+//===- LayerProducts.h - The three products of a layer ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A layer multiplies by a parameter: y = x w^T, and backward dx = dy w and
+// dw = dy^T x. What a recipe of FP8 does to the operands of each is the error
+// of storing them (OperandErrors.h), scaled along what that product adds up
+// over; GradientErrors carries it on to the gradients of the parameters.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_EFFECTS_LAYERPRODUCTS_H
+#define MPOPT_EFFECTS_LAYERPRODUCTS_H
+
+#include "mpopt/Dialect/ProductOperands.h"
+#include "mpopt/Effects/GradientErrors.h"
+#include "mpopt/Gradients/LossScale.h"
+#include "mpopt/Numerics/Fp8Recipe.h"
+#include "mpopt/Propagate/OperandErrors.h"
+#include "mpopt/Report/LayerReport.h"
+
+#include <vector>
+
+namespace mpopt {
+
+class FlushedShares;
+
+struct LayerProduct {
+  LayerPass pass;
+  /// What it makes, times alpha.
+  mlir::OpResult result;
+  double alpha = 1;
+  /// As rolesOf(pass) lists them.
+  std::array<mlir::Value, 2> operands;
+  std::array<OperandLayout, 2> layouts;
+  /// The products that an element of the result is the sum of.
+  double terms = 1;
+};
+
+struct Layer {
+  mlir::Operation *op;
+  mlir::Value parameter;
+  /// Rows, contraction and columns of its own product; -1 if not known.
+  int64_t m = -1, k = -1, n = -1;
+  std::vector<LayerProduct> products;
+
+  bool fits(int64_t multiple) const;
+};
+
+/// The layers of a module that holds its backward graph, under recipes.
+class ScaledLayers {
+public:
+  ScaledLayers(mlir::ModuleOp module, mlir::AnalysisManager analyses);
+
+  /// The errors that a recipe adds to what products make.
+  AddedErrors errorsOf(const Fp8Recipe &recipe) const;
+  /// `exponent`: gradients are stored times this power of two. `aims`: errors
+  /// of the parameters' gradients.
+  Fp8Report describe(const Fp8Recipe &recipe, int exponent,
+                     llvm::ArrayRef<double> aims);
+
+private:
+  struct Estimate {
+    double signal = 0, noise = 0;
+    std::array<OperandError, 2> operands;
+  };
+
+  void findLayers();
+  void addGradient(mlir::Operation *op, Layer &layer);
+  ScaledOperand operandOf(const LayerProduct &product, unsigned side,
+                          const Fp8Recipe &recipe) const;
+  OperandError errorOf(const ScaledOperand &operand) const;
+  Estimate estimate(const LayerProduct &product, const Fp8Recipe &recipe) const;
+  LayerReport::Operand describeOperand(const ScaledOperand &operand,
+                                       const OperandError &error);
+  /// By parameter, with all layers in FP8 or only one of them.
+  std::vector<double> errorsWith(const AddedErrors &added, bool stores,
+                                 int exponent) const;
+  void choose(Fp8Report &report, int exponent, llvm::ArrayRef<double> aims);
+
+  mlir::ModuleOp module;
+  mlir::AnalysisManager analyses;
+  const RangeAnalysis &ranges;
+  const TrainingEstimate &step;
+  const GradientAnalysis &gradients;
+  FlushedShares &shares;
+  std::vector<Layer> layers;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_EFFECTS_LAYERPRODUCTS_H

@@ -1,0 +1,468 @@
+//===- LayerProducts.cpp - The three products of a layer
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "mpopt/Effects/LayerProducts.h"
+
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Effects/ProductEffects.h"
+#include "mpopt/Gradients/GradientAnalysis.h"
+#include "mpopt/Hazards/FlushedShare.h"
+#include "mpopt/Propagate/AddedTerms.h"
+#include "mpopt/Propagate/ErrorMoments.h"
+#include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+bool Layer::fits(int64_t multiple) const {
+  return llvm::all_of(ArrayRef{m, k, n}, [&](int64_t size) {
+    return size < 0 || size % multiple == 0;
+  });
+}
+
+ScaledLayers::ScaledLayers(ModuleOp module, AnalysisManager analyses)
+    : module(module), analyses(analyses),
+      ranges(analyses.getAnalysis<RangeAnalysis>()),
+      step(analyses.getAnalysis<TrainingEstimate>()),
+      gradients(step.gradients()),
+      shares(analyses.getAnalysis<FlushedShares>()) {
+  findLayers();
+}
+
+//===----------------------------------------------------------------------===//
+// Layers
+//===----------------------------------------------------------------------===//
+
+/// The product of the sizes of axes with that part; -1 if one is not known.
+static int64_t sizeOf(Value value, const OperandLayout &layout,
+                      llvm::function_ref<bool(AxisPart)> counts) {
+  MaybeShape shape = getShape(value);
+  if (!shape)
+    return -1;
+  int64_t size = 1;
+  for (auto [dim, part] : llvm::zip(*shape, layout.axes)) {
+    if (!counts(part))
+      continue;
+    if (dim < 0)
+      return -1;
+    size *= dim;
+  }
+  return size;
+}
+
+static int64_t positionsOf(Value value) {
+  OperandLayout layout;
+  layout.axes.assign(getShape(value)->size(), AxisPart::Row);
+  layout.axes[1] = AxisPart::Contracted;
+  return sizeOf(value, layout,
+                [](AxisPart part) { return part == AxisPart::Row; });
+}
+
+/// Rows of an image are positions, and a filter's taps belong to its channels.
+static bool setSizesOfImage(Layer &layer) {
+  if (auto conv = dyn_cast<mp::ConvOp>(layer.op)) {
+    layer.m = positionsOf(conv.getResult());
+    layer.k = countProducts(conv).value_or(-1);
+    layer.n = (*getShape(conv.getFilter()))[0] / int64_t(conv.getGroup());
+    return true;
+  }
+  auto conv = dyn_cast<mp::ConvTransposeOp>(layer.op);
+  if (!conv)
+    return false;
+  layer.m = positionsOf(conv.getInput());
+  OperandLayout filter;
+  filter.axes.assign(getShape(conv.getFilter())->size(), AxisPart::Row);
+  filter.axes[0] = AxisPart::Contracted;
+  layer.n = sizeOf(conv.getFilter(), filter,
+                   [](AxisPart part) { return part == AxisPart::Row; });
+  layer.k = (*getShape(conv.getFilter()))[0] / int64_t(conv.getGroup());
+  return true;
+}
+
+static void setSizes(Layer &layer) {
+  if (setSizesOfImage(layer))
+    return;
+  const LayerProduct &product = layer.products.front();
+  const OperandLayout &input = product.layouts[0], &weight = product.layouts[1];
+  bool isBatched = llvm::is_contained(weight.axes, AxisPart::Batch);
+  auto isRow = [&](AxisPart part) {
+    return part == AxisPart::Row || (part == AxisPart::Batch && !isBatched);
+  };
+  layer.m = sizeOf(product.operands[0], input, isRow);
+  layer.k = sizeOf(product.operands[0], input, [](AxisPart part) {
+    return part == AxisPart::Contracted;
+  });
+  layer.n = sizeOf(product.operands[1], weight,
+                   [](AxisPart part) { return part == AxisPart::Row; });
+}
+
+static Value findParameter(Value value) {
+  Value source = peel(value, Peel::CastsAndViews);
+  MaybeShape shape = getShape(source);
+  return isConstant(source) && shape && shape->size() > 1 ? source : Value();
+}
+
+static void setOperand(LayerProduct &product, unsigned side, Value value,
+                       const OperandLayout &layout) {
+  product.operands[side] = value;
+  product.layouts[side] = layout;
+}
+
+/// The layer that an op is; nothing if it multiplies by no parameter.
+static std::optional<Layer> getLayer(Operation *op) {
+  std::optional<ProductOperands> product = getProductOperands(op);
+  if (!product)
+    return std::nullopt;
+  for (unsigned weight : {1u, 0u})
+    if (Value parameter = findParameter(op->getOperand(weight))) {
+      Layer layer{op, parameter};
+      LayerProduct &own = layer.products.emplace_back(
+          LayerProduct{LayerPass::Forward, op->getOpResult(0), product->alpha});
+      setOperand(own, 0, op->getOperand(1 - weight),
+                 product->layouts[1 - weight]);
+      setOperand(own, 1, op->getOperand(weight), product->layouts[weight]);
+      own.terms = double(countProducts(op).value_or(0)) * shareOfTaps(op);
+      setSizes(layer);
+      return layer;
+    }
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Products of gradients
+//===----------------------------------------------------------------------===//
+
+/// [N, C, D1...]
+static OperandLayout imageOf(Value value, AxisPart channels, AxisPart others) {
+  OperandLayout layout;
+  layout.axes.assign(getShape(value)->size(), others);
+  layout.axes[1] = channels;
+  return layout;
+}
+
+/// The op computes both: over the columns of the filter dx = dy w, and over
+/// positions dw = dy^T x.
+static void addImageGradients(mp::ConvGradOp op, Layer &layer,
+                              bool isTransposed) {
+  Value x = op.getInput(), dy = op.getGrad(), filter = op.getFilter();
+  if (!getShape(x) || !getShape(dy) || !getShape(filter))
+    return;
+  double steps = 1, taps = double(countElements(filter)) /
+                           double((*getShape(filter))[0]) /
+                           double(std::max<int64_t>((*getShape(filter))[1], 1));
+  for (int64_t stride : op.getStrides().value_or(ArrayRef<int64_t>()))
+    steps *= double(stride);
+  if (!isTransposed && !op.getInputGrad().use_empty()) {
+    LayerProduct product{LayerPass::InputGradient,
+                         cast<OpResult>(op.getInputGrad())};
+    OperandLayout weight;
+    weight.axes.assign(getShape(filter)->size(), AxisPart::Row);
+    weight.axes[0] = AxisPart::Contracted;
+    setOperand(product, 0, dy,
+               imageOf(dy, AxisPart::Contracted, AxisPart::Row));
+    setOperand(product, 1, filter, weight);
+    product.terms = double(layer.n) * std::max(taps / steps, 1.0);
+    layer.products.push_back(product);
+  }
+  LayerProduct product{LayerPass::WeightGradient,
+                       cast<OpResult>(op.getFilterGrad())};
+  if (isTransposed)
+    std::swap(x, dy);
+  setOperand(product, 0, x, imageOf(x, AxisPart::Row, AxisPart::Contracted));
+  setOperand(product, 1, dy, imageOf(dy, AxisPart::Row, AxisPart::Contracted));
+  product.terms = double(positionsOf(op.getGrad()));
+  layer.products.push_back(product);
+}
+
+void ScaledLayers::addGradient(Operation *op, Layer &layer) {
+  if (auto conv = dyn_cast<mp::ConvGradOp>(op))
+    return addImageGradients(conv, layer, isa<mp::ConvTransposeOp>(layer.op));
+  std::optional<ProductOperands> product = getProductOperands(op);
+  if (!product)
+    return;
+  unsigned dy = gradients.isGradient(op->getOperand(1));
+  Value other = op->getOperand(1 - dy);
+  if (!gradients.isGradient(op->getOperand(dy)) || gradients.isGradient(other))
+    return;
+  bool isWeight = peel(other, Peel::CastsAndViews) == layer.parameter;
+  LayerProduct made{isWeight ? LayerPass::InputGradient
+                             : LayerPass::WeightGradient,
+                    op->getOpResult(0), product->alpha};
+  setOperand(made, !isWeight, op->getOperand(dy), product->layouts[dy]);
+  setOperand(made, isWeight, other, product->layouts[1 - dy]);
+  made.terms = double(countProducts(op).value_or(0)) * shareOfTaps(op);
+  layer.products.push_back(made);
+}
+
+/// Ops of the backward graph have the locations of those that they are of.
+void ScaledLayers::findLayers() {
+  llvm::DenseMap<Location, size_t> known;
+  std::vector<Layer> found;
+  module.walk([&](Operation *op) {
+    Location place = withValues(op->getLoc(), {});
+    if (!op->hasAttr(kBackwardAttr)) {
+      if (std::optional<Layer> layer = getLayer(op)) {
+        known[place] = found.size();
+        found.push_back(std::move(*layer));
+      }
+    } else if (auto layer = known.find(place); layer != known.end()) {
+      addGradient(op, found[layer->second]);
+    }
+  });
+  llvm::copy_if(found, std::back_inserter(layers), [](const Layer &layer) {
+    return llvm::any_of(layer.products, [](const LayerProduct &product) {
+      return product.pass == LayerPass::WeightGradient;
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+ScaledOperand ScaledLayers::operandOf(const LayerProduct &product,
+                                      unsigned side,
+                                      const Fp8Recipe &recipe) const {
+  LayerRole role = rolesOf(product.pass)[side];
+  return {product.operands[side],
+          product.result.getOwner(),
+          side,
+          product.layouts[side],
+          role == LayerRole::Weight,
+          recipe.of(product.pass, role),
+          recipe.history > 0};
+}
+
+OperandError ScaledLayers::errorOf(const ScaledOperand &operand) const {
+  if (!gradients.isGradient(operand.input))
+    return mpopt::errorOf(operand, ranges);
+  GradientEstimate known = gradients.estimate(operand.input);
+  return mpopt::errorOf(operand,
+                        ExpectedNumbers{gradients.of(operand.input), known.zero,
+                                        known.absMax},
+                        ranges.context());
+}
+
+static double squareOf(const AbstractValue &value) {
+  double square = 0;
+  for (const Cell &cell : value.cells())
+    square += meanSquare(cell) / double(value.groups());
+  return value.hasLikely() ? square : NAN;
+}
+
+ScaledLayers::Estimate
+ScaledLayers::estimate(const LayerProduct &product,
+                       const Fp8Recipe &recipe) const {
+  Estimate result;
+  double factor = product.alpha * product.alpha;
+  for (unsigned side : {0u, 1u}) {
+    result.operands[side] = errorOf(operandOf(product, side, recipe));
+    if (!result.operands[side].error.hasLikely())
+      return {NAN, NAN, std::move(result.operands)};
+  }
+  if (product.pass == LayerPass::Forward) {
+    Operation *op = product.result.getOwner();
+    result.signal = factor * signalOf(op, *getProductOperands(op), ranges);
+  } else {
+    result.signal = squareOf(gradients.of(product.result));
+  }
+  result.noise = factor * mpopt::noiseOf(product.terms, result.operands[0],
+                                         result.operands[1]);
+  return result;
+}
+
+AddedErrors ScaledLayers::errorsOf(const Fp8Recipe &recipe) const {
+  AddedErrors added;
+  for (const Layer &layer : layers)
+    for (const LayerProduct &product : layer.products)
+      added[product.result] = estimate(product, recipe).noise;
+  return added;
+}
+
+//===----------------------------------------------------------------------===//
+// Shares
+//===----------------------------------------------------------------------===//
+
+/// The share of groups with one scale all of whose elements are 0. Positions
+/// without a gradient, those of padding, lie next to each other.
+static double zeroGroups(const ScaledOperand &operand,
+                         const GradientAnalysis &gradients,
+                         const RangeAnalysis &ranges) {
+  using Grain = OperandScaling::Grain;
+  const Spread &spread = gradients.spread(operand.input);
+  bool isGradient = gradients.isGradient(operand.input);
+  double square = squareOf(isGradient ? gradients.of(operand.input)
+                                      : ranges.preRounding(operand.input));
+  if (square == 0)
+    return 1;
+  if (operand.scaling.grain == Grain::Tensor)
+    return 0;
+  std::optional<size_t> axis = operand.layout.firstContracted();
+  bool alongPositions =
+      axis && (int(*axis) == spread.axes.batch ||
+               spread.axes.isPosition(int64_t(*axis)));
+  return alongPositions && operand.scaling.grain == Grain::Row
+             ? 0
+             : spread.zeroRows;
+}
+
+LayerReport::Operand
+ScaledLayers::describeOperand(const ScaledOperand &operand,
+                              const OperandError &error) {
+  LayerReport::Operand report;
+  report.clipped = error.clipped;
+  bool isWide = operand.scaling.format == "bf16";
+  if (operand.isWeight && error.flushAt.empty()) {
+    report.flushed = error.flushed;
+    report.zero = error.zeroGroups;
+  } else if (!isWide) {
+    if (!gradients.isGradient(operand.input)) {
+      report.flushed = shares.below(operand.input, error.flushAt);
+    } else if (!error.flushAt.empty()) {
+      auto below = gradients.sharesBelow(operand.input);
+      for (double edge : error.flushAt)
+        report.flushed += below(edge) / double(error.flushAt.size());
+    }
+    report.zero = zeroGroups(operand, gradients, ranges);
+  }
+  return report;
+}
+
+//===----------------------------------------------------------------------===//
+// Reports
+//===----------------------------------------------------------------------===//
+
+static llvm::StringLiteral nameOf(LayerPass pass) {
+  switch (pass) {
+  case LayerPass::Forward:
+    return "fprop";
+  case LayerPass::InputGradient:
+    return "dgrad";
+  case LayerPass::WeightGradient:
+    break;
+  }
+  return "wgrad";
+}
+
+static llvm::StringLiteral nameOf(LayerRole role) {
+  return role == LayerRole::Input    ? llvm::StringLiteral("x")
+         : role == LayerRole::Weight ? llvm::StringLiteral("w")
+                                     : llvm::StringLiteral("dy");
+}
+
+std::vector<double> ScaledLayers::errorsWith(const AddedErrors &added,
+                                             bool stores, int exponent) const {
+  GradientErrors errors(module, analyses, exponent, &added, stores);
+  std::vector<double> list;
+  for (const ParameterGradient &parameter : step.parameters())
+    list.push_back(parameter.estimate.known
+                       ? errors.of(parameter.gradient).value_or(0)
+                       : 0);
+  return list;
+}
+
+static double largest(ArrayRef<double> list) {
+  return list.empty() ? 0 : *llvm::max_element(list);
+}
+
+/// Layers without which no parameter's error is larger than the aim, the one
+/// first that takes most of what is too much. `by`: by layer, then parameter.
+static std::optional<std::vector<size_t>>
+findKept(ArrayRef<double> all, ArrayRef<std::vector<double>> by, double aim) {
+  std::vector<double> left;
+  for (double error : all)
+    left.push_back(error * error);
+  double most = aim * aim;
+  std::vector<size_t> kept;
+  while (llvm::any_of(left, [&](double square) { return square > most; })) {
+    size_t best = 0;
+    double gain = 0;
+    for (size_t layer = 0; layer < by.size(); ++layer) {
+      double its = 0;
+      for (auto [error, square] : llvm::zip(by[layer], left))
+        if (square > most && !llvm::is_contained(kept, layer))
+          its += std::min(error * error, square - most) / most;
+      if (its > gain) {
+        gain = its;
+        best = layer;
+      }
+    }
+    if (gain == 0)
+      return std::nullopt;
+    kept.push_back(best);
+    for (auto [error, square] : llvm::zip(by[best], left))
+      square -= error * error;
+  }
+  return kept;
+}
+
+void ScaledLayers::choose(Fp8Report &report, int exponent,
+                          ArrayRef<double> aims) {
+  llvm::SmallVector<std::pair<const Fp8Recipe *, double>> known;
+  for (const Fp8Recipe &recipe : Fp8Recipe::all())
+    if (recipe.onHopper || recipe.onBlackwell)
+      known.push_back({&recipe, largest(errorsWith(errorsOf(recipe),
+                                                   /*stores=*/true, exponent))});
+  for (double aim : aims)
+    for (auto rank : {&Fp8Recipe::onHopper, &Fp8Recipe::onBlackwell}) {
+      Fp8Report::Choice &choice = report.recommended.emplace_back();
+      choice.aim = aim;
+      choice.device = rank == &Fp8Recipe::onHopper ? "hopper" : "blackwell";
+      unsigned best = 0;
+      for (auto [recipe, error] : known)
+        if (recipe->*rank && error <= aim &&
+            (best == 0 || recipe->*rank < best)) {
+          best = recipe->*rank;
+          choice.recipe = recipe->name.str();
+        }
+    }
+}
+
+Fp8Report ScaledLayers::describe(const Fp8Recipe &recipe, int exponent,
+                                 ArrayRef<double> aims) {
+  Fp8Report report;
+  report.recipe = recipe.name.str();
+  AddedErrors all;
+  std::vector<std::vector<double>> alone;
+  for (const Layer &layer : layers) {
+    LayerReport &row = report.layers.emplace_back();
+    row.op = getOpRef(layer.op);
+    row.output = getTensorPath(layer.op->getResult(0));
+    row.weight = getValueName(layer.parameter).str();
+    row.weightMax = ranges.magnitudes(layer.parameter).bound;
+    row.m = layer.m;
+    row.k = layer.k;
+    row.n = layer.n;
+    row.fits = layer.fits(recipe.multiple);
+    AddedErrors own;
+    for (const LayerProduct &product : layer.products) {
+      Estimate known = estimate(product, recipe);
+      own[product.result] = all[product.result] = known.noise;
+      LayerReport::Product &its = row.products.emplace_back();
+      its.name = nameOf(product.pass);
+      if (known.signal > 0 && known.noise > 0)
+        its.decibels = 10 * std::log10(known.signal / known.noise);
+      for (unsigned side : {0u, 1u}) {
+        its.operands[side] = describeOperand(operandOf(product, side, recipe),
+                                             known.operands[side]);
+        its.operands[side].role = nameOf(rolesOf(product.pass)[side]);
+      }
+    }
+    alone.push_back(errorsWith(own, /*stores=*/false, exponent));
+    row.effect = largest(alone.back());
+  }
+  std::vector<double> errors = errorsWith(all, /*stores=*/true, exponent);
+  for (double aim : aims)
+    report.keep.push_back({aim, findKept(errors, alone, aim)});
+  choose(report, exponent, aims);
+  return report;
+}
