@@ -242,6 +242,9 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
                                         result->findings);
         !why.empty())
       report.warnings.push_back("no witness was sought: " + why);
+  if (result->training)
+    listFindings(findLayerFaults(options, result->training->gradients),
+                 options.minCertainty, report);
   fillReport(options, imported, *result, report);
   if (options.models.size() == 1)
     if (llvm::Error error = checkPrograms(options, report.findings))

@@ -55,6 +55,26 @@ static std::vector<LinearLayer> findLayers(ModuleOp module) {
   return layers;
 }
 
+std::optional<Finding> mpopt::makeFinding(const Options &options,
+                                          const TrainFault &fault) {
+  auto rule = llvm::find_if(options.rules, [&](const RuleInfo *info) {
+    return info->name == fault.rule;
+  });
+  if (rule == options.rules.end())
+    return std::nullopt;
+  Finding finding;
+  finding.rule = (*rule)->id;
+  finding.severity = (*rule)->severity;
+  finding.op = {fault.key, "Setting", "", "setting"};
+  finding.message = fault.text;
+  if (fault.line)
+    finding.location = SourceLine{options.trainFile, fault.line};
+  std::string key = fault.rule + "\n" + fault.key + "\n" + fault.text;
+  finding.fingerprint = llvm::utohexstr(llvm::xxh3_64bits(key),
+                                        /*LowerCase=*/true, /*Width=*/16);
+  return finding;
+}
+
 std::vector<Finding> mpopt::findConfigFaults(const Options &options,
                                              ModuleOp module) {
   std::vector<TrainFault> faults = options.train->faults;
@@ -62,23 +82,12 @@ std::vector<Finding> mpopt::findConfigFaults(const Options &options,
     llvm::append_range(faults,
                        judgeLayers(options.train->fp8, findLayers(module)));
   std::vector<Finding> findings;
-  for (const TrainFault &fault : faults) {
-    auto rule = llvm::find_if(options.rules, [&](const RuleInfo *info) {
-      return info->name == fault.rule;
-    });
-    if (rule == options.rules.end())
-      continue;
-    Finding finding;
-    finding.rule = (*rule)->id;
-    finding.severity = (*rule)->severity;
-    finding.op = {fault.key, "Setting", "", "setting"};
-    finding.message = fault.text;
-    if (fault.line)
-      finding.location = SourceLine{options.trainFile, fault.line};
-    std::string key = fault.rule + "\n" + fault.key + "\n" + fault.text;
-    finding.fingerprint = llvm::utohexstr(llvm::xxh3_64bits(key),
-                                          /*LowerCase=*/true, /*Width=*/16);
-    findings.push_back(std::move(finding));
-  }
+  for (const TrainFault &fault : faults)
+    if (std::optional<Finding> finding = makeFinding(options, fault)) {
+      // A question, of which no run is known that kernels would refuse.
+      if (fault.key == "--precision")
+        finding->severity = Severity::Note;
+      findings.push_back(std::move(*finding));
+    }
   return findings;
 }

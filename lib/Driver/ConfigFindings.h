@@ -5,6 +5,7 @@
 #define MPOPT_LIB_DRIVER_CONFIGFINDINGS_H
 
 #include "mpopt/Driver/Options.h"
+#include "mpopt/Report/TrainingReport.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -14,6 +15,14 @@ namespace mpopt {
 /// for the model, to which no precision was applied yet.
 std::vector<Finding> findConfigFaults(const Options &options,
                                       mlir::ModuleOp module);
+
+/// The same of what estimates say of the layers of a step in FP8.
+std::vector<Finding> findLayerFaults(const Options &options,
+                                     const TrainingReport &step);
+
+/// Nothing if the rule is not selected.
+std::optional<Finding> makeFinding(const Options &options,
+                                   const TrainFault &fault);
 
 } // namespace mpopt
 

@@ -10,6 +10,28 @@
 
 include "passes/rules/RuleBase.td"
 
+def Fp8GradientFlush : ConfigRule<"MP420", "fp8-gradient-flush"> {
+  let summary = "a recipe of FP8 reads gradients of a layer as 0";
+  let what = [{
+    A tenth or more of the non-zero elements of a layer's gradient is expected to be read
+    as 0 in a product of gradients, and that layer alone moves a parameter's gradient by
+    more than `--max-gradient-error`.
+  }];
+  let why = [{
+    One scale holds 2^15 in E4M3 and 2^32 in E5M2. Where the rows or channels of a gradient
+    span more, those far below the largest are lost for all that is behind them.
+  }];
+  let example = [{
+    ```
+    --precision fp8:rowwise      # the gradient's columns span 2^20
+    ```
+  }];
+  let instead = [{
+    The recipe that the finding names, whose scales have finer groups, or the layer in
+    BF16.
+  }];
+}
+
 def Mxfp8E5m2 : ConfigRule<"MP421", "mxfp8-e5m2"> {
   let severity = "error";
   let summary = "gradients are in E5M2 under scales of 32 elements";
@@ -51,6 +73,71 @@ def ShortAmaxHistory : ConfigRule<"MP422", "short-amax-history"> {
   let instead = [{
     `--fp8-amax-history-len 1024 --fp8-amax-compute-algo max`, TransformerEngine's own
     defaults, or a recipe that scales by the tensor itself (`tensorwise`).
+  }];
+}
+
+def Fp8WeightGrowth : ConfigRule<"MP423", "fp8-weight-growth"> {
+  let summary = "a step moves a weight past the scale of the step before";
+  let what = [{
+    A recipe takes the scales of weights from earlier steps, and a step of Adam moves a
+    weight by more than the largest magnitude of all.
+  }];
+  let why = [{
+    Adam's first step is the learning rate for each weight. Weights that begin at 0, those
+    of adapters, are all clipped to the scale of the step before.
+  }];
+  let example = [{
+    ```
+    --fp8-recipe delayed --lr 1e-3      # weights of an adapter, all 0
+    ```
+  }];
+  let instead = [{
+    A recipe that scales by the tensor itself (`current`), a smaller learning rate while
+    it warms up, or the layer in BF16.
+  }];
+}
+
+def Fp8ZeroScale : ConfigRule<"MP424", "fp8-zero-scale"> {
+  let severity = "error";
+  let summary = "groups of zeros have no scale";
+  let what = [{
+    A recipe says that the least amax is 0 (`least`), and rows, blocks or tensors of an
+    operand are expected to be all zeros: padding, experts without tokens, weights that
+    begin at 0.
+  }];
+  let why = [{
+    The scale is amax / 448: 0 / 0 is NaN, and one NaN of a block makes the whole product
+    NaN.
+  }];
+  let example = [{
+    ```json
+    {"schema": "mpopt-fp8-recipe/1", "recipe": "rowwise", "least": 0}
+    ```
+  }];
+  let instead = [{
+    An epsilon (`least`: 1e-12, torchao's), or 1 as the scale of such groups.
+  }];
+}
+
+def Fp8SumLength : ConfigRule<"MP425", "fp8-sum-length"> {
+  let summary = "a sum of FP8 products is longer than its accumulator holds";
+  let what = [{
+    The weight's gradient is added without a second accumulator
+    (`use_split_accumulator` is false), over so many rows that what 14 bits cut off is
+    more than the rounding of the operands.
+  }];
+  let why = [{
+    Hopper's FP8 instructions add 32 products at a time to a sum of 14 bits, and cut off.
+    Each cut is half a unit to one side on average, so that m products lose m / 32 halves
+    of 2^-14.
+  }];
+  let example = [{
+    ```json
+    {"schema": "mpopt-fp8-recipe/1", "fp8_gemm_wgrad": {"use_split_accumulator": false}}
+    ```
+  }];
+  let instead = [{
+    `use_split_accumulator` true for gradients, TransformerEngine's default.
   }];
 }
 
@@ -181,6 +268,27 @@ def Fp8Layers : ConfigRule<"MP431", "fp8-layers"> {
   }];
   let instead = [{
     Names that end with the module (`mlp.gate.`), or as the finding says.
+  }];
+}
+
+def Fp8GradientError : ConfigRule<"MP432", "fp8-gradient-error"> {
+  let severity = "error";
+  let summary = "FP8 moves half of all gradients by a third or more";
+  let what = [{
+    Under the recipe half of the parameters have gradients that are expected to be off by
+    35 % or more (root mean square) of those of the same step in FP32.
+  }];
+  let why = [{
+    Roundings of each layer add up over depth, where no norm bounds them, and a difference
+    of numbers that nearly cancel has the error of both. The update then points elsewhere.
+  }];
+  let example = [{
+    ```
+    --precision fp8:nvfp4      # all layers of a small network
+    ```
+  }];
+  let instead = [{
+    The cheapest recipe that the finding names, or the layers that it names in BF16.
   }];
 }
 
