@@ -520,6 +520,8 @@ static onnx::ModelProto inferTypes(const onnx::ModelProto &model) {
   try {
     onnx::shape_inference::InferShapes(copy);
   } catch (const std::exception &) {
+    // What it has found until then may be wrong.
+    copy = model;
   }
   return copy;
 }

@@ -24,7 +24,6 @@
 
 using namespace mpopt;
 using namespace mpopt::convert;
-using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 using onnx::AttributeProto;
