@@ -4,8 +4,8 @@
 
 MODULE.mlir is the model as it is judged, in generic form. An op's `mp.watch` names the
 results whose overflow is only possible, an argument's `mp.assume` is the box of an input.
-An input is a witness of an overflow if the value before it is rounded is finite and past
-its dtype both where no other value is rounded and where each is, to its dtype. DIR gets
+An input is a witness of an overflow if the value is finite and past its dtype where nothing
+is rounded, and becomes an infinity where each value is rounded to its dtype. DIR gets
 an .npz file for each input that is one, standard output the files as JSON."""
 
 from __future__ import annotations
@@ -70,9 +70,11 @@ class _Watching(evaluate.Arithmetic):
         dtype = operation.types[number].dtype
         names = operation.attributes.get("mp.watch")
         if names and names[number] and value.numel():
-            finite = torch.where(torch.isfinite(value), value, 0).abs().max() / _overflow(dtype)
+            # An infinity that comes from another overflow is one in a run, too.
+            counted = ~torch.isnan(value) if self._rounds else torch.isfinite(value)
+            share = torch.where(counted, value, 0).abs().max() / _overflow(dtype)
             before = self.seen.get(names[number])
-            self.seen[names[number]] = finite if before is None else torch.maximum(before, finite)
+            self.seen[names[number]] = share if before is None else torch.maximum(before, share)
         return self._round(value, dtype)
 
 
