@@ -11,7 +11,7 @@
 
 #include "lib/Driver/TrainingStep.h"
 
-#include "lib/Driver/ConversionPlanning.h"
+#include "lib/Driver/Conversion/Planning.h"
 #include "lib/Driver/DescribeTraining.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Origin.h"

@@ -9,8 +9,8 @@
 
 #include "mpopt/Driver/Convert.h"
 
-#include "ConversionPlanning.h"
-#include "VerifyConversion.h"
+#include "Planning.h"
+#include "Verify.h"
 #include "mpopt/Driver/Actions.h"
 #include "mpopt/Driver/CheckModel.h"
 #include "mpopt/Driver/Output.h"

@@ -1,10 +1,10 @@
-//===- VerifyConversion.h - A conversion that is run beside its source
+//===- Verify.h - A conversion that runs beside its source ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_LIB_DRIVER_VERIFYCONVERSION_H
-#define MPOPT_LIB_DRIVER_VERIFYCONVERSION_H
+#ifndef MPOPT_LIB_DRIVER_CONVERSION_VERIFY_H
+#define MPOPT_LIB_DRIVER_CONVERSION_VERIFY_H
 
-#include "ConversionReport.h"
+#include "Report.h"
 
 #include "mpopt/Report/Report.h"
 
@@ -28,4 +28,4 @@ std::string findObstacle(const VerifiedConversion &verified, double most);
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_DRIVER_VERIFYCONVERSION_H
+#endif // MPOPT_LIB_DRIVER_CONVERSION_VERIFY_H

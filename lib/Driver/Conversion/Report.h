@@ -1,8 +1,8 @@
-//===- ConversionReport.h - What a conversion says of itself ----*- C++ -*-===//
+//===- Report.h - The report of a conversion --------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_LIB_DRIVER_CONVERSIONREPORT_H
-#define MPOPT_LIB_DRIVER_CONVERSIONREPORT_H
+#ifndef MPOPT_LIB_DRIVER_CONVERSION_REPORT_H
+#define MPOPT_LIB_DRIVER_CONVERSION_REPORT_H
 
 #include "mpopt/Convert/Convert.h"
 #include "mpopt/Driver/Options.h"
@@ -54,4 +54,4 @@ bool isStampOf(llvm::StringRef stamp, const Options &options);
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_DRIVER_CONVERSIONREPORT_H
+#endif // MPOPT_LIB_DRIVER_CONVERSION_REPORT_H

@@ -1,4 +1,4 @@
-//===- VerifyConversion.cpp - A conversion that is run beside its source
+//===- Verify.cpp - A conversion that is run beside its source
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Both models are written once more, as FP32 with all roundings, and run by the
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "VerifyConversion.h"
+#include "Verify.h"
 
-#include "PythonCommand.h"
+#include "lib/Driver/PythonCommand.h"
 #include "mpopt/Driver/Output.h"
 
 #include "mpopt/Import/Format.h"

@@ -1,8 +1,8 @@
-//===- ConversionPlanning.h - From casts to the plan of a file --*- C++ -*-===//
+//===- Planning.h - From casts to the plan of a file ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_LIB_DRIVER_CONVERSIONPLANNING_H
-#define MPOPT_LIB_DRIVER_CONVERSIONPLANNING_H
+#ifndef MPOPT_LIB_DRIVER_CONVERSION_PLANNING_H
+#define MPOPT_LIB_DRIVER_CONVERSION_PLANNING_H
 
 #include "mpopt/Driver/Convert.h"
 #include "mpopt/Hazards/FindingList.h"
@@ -26,4 +26,4 @@ std::vector<WideNode> listByPolicy(mlir::ModuleOp module,
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_DRIVER_CONVERSIONPLANNING_H
+#endif // MPOPT_LIB_DRIVER_CONVERSION_PLANNING_H

@@ -1,7 +1,7 @@
-//===- ConversionPlanning.cpp - From casts to the plan of a file
+//===- Planning.cpp - From casts to the plan of a file
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ConversionPlanning.h"
+#include "Planning.h"
 
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Origin.h"

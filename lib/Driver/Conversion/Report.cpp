@@ -1,7 +1,7 @@
-//===- ConversionReport.cpp - What a conversion says of itself
+//===- Report.cpp - What a conversion says of itself
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ConversionReport.h"
+#include "Report.h"
 
 #include "mpopt/Report/JsonSupport.h"
 #include "mpopt/Report/TextStyle.h"
