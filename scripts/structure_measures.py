@@ -114,9 +114,9 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
     "constants without a comment": (None, _constants),
 }
 LIMITS = {
-    "lines of lib and include": 164500,
-    "lines of domains, hazards, effects and repair": 17200,
-    "dispatch sites in 1,000 lines of effects": 8,
+    "lines of lib and include": 171200,
+    "lines of domains, hazards, effects and repair": 18100,
+    "dispatch sites in 1,000 lines of effects": 9,
     "op walkers": 2,
     "functions over 100 lines": 0,
     "functions over 60 lines": 16,

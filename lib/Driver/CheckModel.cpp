@@ -198,6 +198,17 @@ static llvm::Error writeFiles(const Options &options, StringRef ranges,
                                   : writeKeepFile(options, result, report);
 }
 
+static void callHooks(const CheckHooks &hooks, CheckedModule &result) {
+  if (hooks.kept)
+    hooks.kept(result.keep, result.keepLeaves);
+  if (hooks.fixed)
+    hooks.fixed(std::move(result.changes));
+  if (hooks.scaled)
+    hooks.scaled(result.scales);
+  if (hooks.planned)
+    hooks.planned(std::move(result.plan));
+}
+
 static llvm::Error check(const Options &options, const ImportResult &imported,
                          const CheckHooks &hooks, ModelReport &report) {
   if (llvm::Error error = checkNames(options, imported))
@@ -253,14 +264,7 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
     kept.unnamed = imported.unnamed.contains(kept.op.name);
   if (llvm::Error error = writeFiles(options, ranges, *result, report))
     return error;
-  if (hooks.kept)
-    hooks.kept(result->keep, result->keepLeaves);
-  if (hooks.fixed)
-    hooks.fixed(std::move(result->changes));
-  if (hooks.scaled)
-    hooks.scaled(result->scales);
-  if (hooks.planned)
-    hooks.planned(std::move(result->plan));
+  callHooks(hooks, *result);
   return llvm::Error::success();
 }
 
