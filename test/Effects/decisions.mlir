@@ -24,7 +24,7 @@
 // OFFSETS: warning[MP309]: changed-decisions
 // OFFSETS: % of the integers are expected to change
 // ALIKE: change {{[0-9.]+}} % of the integers in `kept`: fine
-// UNKNOWN: "unknown": "how errors of the result of `mp.mul` change what it chooses is not estimated"
+// UNKNOWN: "unknown": "the change of its choice by errors of the result of `mp.mul` is not estimated"
 
 //--- near.mlir
 // A common term of 1,000 hides how far 512 candidates are apart.

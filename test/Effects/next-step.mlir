@@ -14,17 +14,18 @@
 // HARMED-NEXT: next: mend the finding above a note, or keep in FP32 the ops that --keep-fp32 FILE lists
 // STORED: storage in its own dtypes is expected to make Inf or NaN of `result`
 // STORED-NEXT: next: mend the finding above a note{{$}}
-// UNKNOWN: the effect of fp16 on `result` is not known: nothing is estimated of the result of `mp.opaque`
+// UNKNOWN: the effect of fp16 on `result` is not known: nothing is estimated of the result of
+// UNKNOWN-NEXT: `mp.opaque`
 // UNKNOWN-NEXT: next: declare the values of the inputs (--input NAME=LO:HI): x assumed by default
 // DECLARED: the effect of fp16 on `result` is not known
-// DECLARED-NEXT: next: run it with probes to know (--instrument), and report that no estimate passes
+// DECLARED: next: run it with probes to know (--instrument), and report that no estimate passes
 // DECLARED-NEXT: mp.opaque
-// SEVERAL: the effect of fp16 on `a`, `b`, `c` and 1 more output is not known: nothing is estimated of the
-// SEVERAL-NEXT: result of `mp.opaque`
+// SEVERAL: the effect of fp16 on `a`, `b`, `c` and 1 more output is not known: nothing is estimated of
+// SEVERAL-NEXT: the result of `mp.opaque`
 // SEVERAL-NEXT: fp16 is expected to move `e` by {{.*}}: fine
 // BOTH: the effect of fp16 on `result` is not known
-// BOTH-NEXT: next: declare the values of the inputs (--input NAME=LO:HI): x assumed by default; then mend the
-// BOTH-NEXT: finding above a note, or keep in FP32 the ops that --keep-fp32 FILE lists
+// BOTH: next: declare the values of the inputs (--input NAME=LO:HI): x assumed by default; then mend
+// BOTH-NEXT: the finding above a note, or keep in FP32 the ops that --keep-fp32 FILE lists
 
 //--- sound.mlir
 func.func @main(%x: tensor<64xf32> {mp.name = "x"}) -> (tensor<64xf32> {mp.name = "result"}) {

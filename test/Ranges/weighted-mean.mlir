@@ -55,7 +55,7 @@ func.func @padded(%q: tensor<2x64x4xf32> {mp.assume = {lo = 0.0 : f64, hi = 4.0 
   %vt = mp.transpose %v {perm = array<i64: 0, 2, 1>} : (tensor<2x64x6xf32>) -> tensor<2x6x64xf32>
   %vt1 = mp.concat %vt, %ones {axis = 1 : i64} : (tensor<2x6x64xf32>, tensor<2x1x64xf32>) -> tensor<2x7x64xf32>
   %vk = mp.matmul %vt1, %k : (tensor<2x7x64xf32>, tensor<2x64x4xf32>) -> tensor<2x7x4xf32>
-  %rows = mp.matmul %vk, %q {trans_b} : (tensor<2x7x4xf32>, tensor<2x64x4xf32>) -> tensor<2x7x64xf32>
+  %rows = mp.matmul %vk, %q {trans_b = true} : (tensor<2x7x4xf32>, tensor<2x64x4xf32>) -> tensor<2x7x64xf32>
   %above_rows = mp.slice %rows {starts = array<i64: 0>, ends = array<i64: 6>, axes = array<i64: 1>} : (tensor<2x7x64xf32>) -> tensor<2x6x64xf32>
   %below_row = mp.slice %rows {starts = array<i64: 6>, ends = array<i64: 7>, axes = array<i64: 1>} : (tensor<2x7x64xf32>) -> tensor<2x1x64xf32>
   // CHECK: [[#@LINE+1]]:{{.*}}likely (propagated){{.*}} [-{{[01][.][0-9]*|2}}, {{[01][.][0-9]*|2}}]

@@ -119,12 +119,12 @@ static unsigned enterOperand(mp::MatMulOp product, Part &part) {
 static void collect(Value value, ArrayRef<Value> weights, SumOfProducts &sum,
                     TransferContext &ctx, unsigned depth = 0,
                     std::optional<Part> part = std::nullopt) {
-  value = mpopt::peel(value, part ? Peel::Casts : Peel::CastsAndViews);
-  Operation *op = value.getDefiningOp();
-  auto slice = dyn_cast_if_present<mp::SliceOp>(op);
+  auto slice = getMaker<mp::SliceOp>(value);
   if (slice && !part && getMaker<mp::MatMulOp>(slice.getInput()))
     if (auto taken = partOf(slice); taken && taken->axis <= 2)
       return collect(slice.getInput(), weights, sum, ctx, depth, taken);
+  value = mpopt::peel(value, part ? Peel::Casts : Peel::CastsAndViews);
+  Operation *op = value.getDefiningOp();
   if (Value inner = op && part ? findPart(op, *part) : Value())
     return collect(inner, weights, sum, ctx, depth);
   if (std::optional<double> number = ctx.of(value).constant()) {

@@ -17,7 +17,7 @@ module {
   }
 }
 
-// CHECK: safe input scales: by what an input's assumed range may be multiplied
+// CHECK: safe input scales: the factor by which an input's assumed range may grow
 // The tightest first.
 // CHECK-NEXT:  --> x
 // CHECK-NEXT:      no overflow is likely up to a scale of {{[0-9.]+}}: mean 0, std {{[0-9.]+}}
@@ -28,7 +28,7 @@ module {
 // CHECK-NEXT:      no overflow is possible up to a scale of 65{{[0-9]+}}: in [-6.{{[0-9]+}}e+04, 6.{{[0-9]+}}e+04]
 // CHECK-NEXT:  --> z
 // CHECK-NEXT:      no overflow is likely at any scale (searched up to 1.049e+06)
-// CHECK-NEXT:      no overflow is possible whatever its scale
+// CHECK-NEXT:      no overflow is possible at any scale
 // CHECK-NOT:  --> n
 
 // JSON: "safe_input": [
