@@ -70,7 +70,8 @@ std::string LayerFaults::describeWayOut() const {
             " in BF16";
     any = true;
   }
-  return any ? text : "; no recipe nor list of layers is within " + percent(aim);
+  return any ? text
+             : "; no recipe nor list of layers is within " + percent(aim);
 }
 
 /// MP432.

@@ -221,8 +221,7 @@ double GradientMoments::errorOfGradient(Operation *op,
     TensorMoments value = of(operand);
     bool isLoss = isOf(Role::Loss) && operand != op->getOperand(0);
     // A norm sees what is left when the mean is off.
-    bool isCentred =
-        isOf(Role::Normalization) && operand == op->getOperand(1);
+    bool isCentred = isOf(Role::Normalization) && operand == op->getOperand(1);
     if (isLoss)
       relative += errorOfLoss(op, operand);
     else if (double spread = isCentred ? spreadSeenBy(forward, value) : 0;

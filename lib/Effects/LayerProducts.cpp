@@ -98,9 +98,8 @@ static void setSizes(Layer &layer) {
     return part == AxisPart::Row || (part == AxisPart::Batch && !isBatched);
   };
   layer.m = sizeOf(product.operands[0], input, isRow);
-  layer.k = sizeOf(product.operands[0], input, [](AxisPart part) {
-    return part == AxisPart::Contracted;
-  });
+  layer.k = sizeOf(product.operands[0], input,
+                   [](AxisPart part) { return part == AxisPart::Contracted; });
   layer.n = sizeOf(product.operands[1], weight,
                    [](AxisPart part) { return part == AxisPart::Row; });
 }
@@ -246,10 +245,10 @@ OperandError ScaledLayers::errorOf(const ScaledOperand &operand) const {
   if (!gradients.isGradient(operand.input))
     return mpopt::errorOf(operand, ranges);
   GradientEstimate known = gradients.estimate(operand.input);
-  return mpopt::errorOf(operand,
-                        ExpectedNumbers{gradients.of(operand.input), known.zero,
-                                        known.absMax},
-                        ranges.context());
+  return mpopt::errorOf(
+      operand,
+      ExpectedNumbers{gradients.of(operand.input), known.zero, known.absMax},
+      ranges.context());
 }
 
 static double squareOf(const AbstractValue &value) {
@@ -259,9 +258,8 @@ static double squareOf(const AbstractValue &value) {
   return value.hasLikely() ? square : NAN;
 }
 
-ScaledLayers::Estimate
-ScaledLayers::estimate(const LayerProduct &product,
-                       const Fp8Recipe &recipe) const {
+ScaledLayers::Estimate ScaledLayers::estimate(const LayerProduct &product,
+                                              const Fp8Recipe &recipe) const {
   Estimate result;
   double factor = product.alpha * product.alpha;
   for (unsigned side : {0u, 1u}) {
@@ -307,17 +305,15 @@ static double zeroGroups(const ScaledOperand &operand,
   if (operand.scaling.grain == Grain::Tensor)
     return 0;
   std::optional<size_t> axis = operand.layout.firstContracted();
-  bool alongPositions =
-      axis && (int(*axis) == spread.axes.batch ||
-               spread.axes.isPosition(int64_t(*axis)));
+  bool alongPositions = axis && (int(*axis) == spread.axes.batch ||
+                                 spread.axes.isPosition(int64_t(*axis)));
   return alongPositions && operand.scaling.grain == Grain::Row
              ? 0
              : spread.zeroRows;
 }
 
-LayerReport::Operand
-ScaledLayers::describeOperand(const ScaledOperand &operand,
-                              const OperandError &error) {
+LayerReport::Operand ScaledLayers::describeOperand(const ScaledOperand &operand,
+                                                   const OperandError &error) {
   LayerReport::Operand report;
   report.clipped = error.clipped;
   bool isWide = operand.scaling.format == "bf16";
@@ -410,8 +406,9 @@ void ScaledLayers::choose(Fp8Report &report, int exponent,
   llvm::SmallVector<std::pair<const Fp8Recipe *, double>> known;
   for (const Fp8Recipe &recipe : Fp8Recipe::all())
     if (recipe.onHopper || recipe.onBlackwell)
-      known.push_back({&recipe, largest(errorsWith(errorsOf(recipe),
-                                                   /*stores=*/true, exponent))});
+      known.push_back(
+          {&recipe, largest(errorsWith(errorsOf(recipe),
+                                       /*stores=*/true, exponent))});
   for (double aim : aims)
     for (auto rank : {&Fp8Recipe::onHopper, &Fp8Recipe::onBlackwell}) {
       Fp8Report::Choice &choice = report.recommended.emplace_back();

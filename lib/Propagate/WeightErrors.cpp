@@ -103,8 +103,7 @@ static double shareOfLive(mp::DequantizeOp op, const RangeAnalysis &ranges) {
 static bool isAtEnd(ArrayRef<Likely> in, const StorageFormat &format) {
   // A product of two numbers in binary32.
   constexpr double kRounded = 1 - 1e-6;
-  Interval ends =
-      format.scaled(std::fabs(in[1].mean), in[2].mean).ends();
+  Interval ends = format.scaled(std::fabs(in[1].mean), in[2].mean).ends();
   double number = in[0].mean, most = number < 0 ? -ends.lo : ends.hi;
   double step = std::fabs(in[1].mean);
   // Symmetric codes leave the least one out.

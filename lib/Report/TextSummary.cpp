@@ -48,8 +48,7 @@ static std::string describeScale(StringRef word, double scale,
     return ("an overflow is " + word + " at every scale").str();
   std::string text = ("no overflow is " + word).str();
   if (scale == SafeScale::kMost)
-    return text + " at any scale (searched up to " + getNumber(scale) +
-           ")";
+    return text + " at any scale (searched up to " + getNumber(scale) + ")";
   return text + " up to a scale of " + getNumber(scale) + ": " + input;
 }
 

@@ -12,9 +12,8 @@ namespace mpopt {
 
 /// The products of a layer y = x w^T: its own, dx = dy w and dw = dy^T x.
 enum class LayerPass { Forward, InputGradient, WeightGradient };
-inline constexpr std::array kLayerPasses = {LayerPass::Forward,
-                                            LayerPass::InputGradient,
-                                            LayerPass::WeightGradient};
+inline constexpr std::array kLayerPasses = {
+    LayerPass::Forward, LayerPass::InputGradient, LayerPass::WeightGradient};
 enum class LayerRole { Input, Weight, Gradient };
 
 /// The operands of each product in the order in which reports list them.

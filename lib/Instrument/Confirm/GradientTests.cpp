@@ -294,8 +294,9 @@ TestResult GradientTest::compare(double least, double most) const {
     return {Verdict::Yes};
   if (least >= watch.lo && most <= watch.hi)
     return {Verdict::No};
-  return {Verdict::Unable, "it depends on the flushed values, or on the scales: "
-                           "run it in f32 at one scale"};
+  return {Verdict::Unable,
+          "it depends on the flushed values, or on the scales: "
+          "run it in f32 at one scale"};
 }
 
 TestResult GradientTest::norm() const {

@@ -105,8 +105,9 @@ std::string GradientTrace::explain(int64_t probe) const {
   if (!any)
     return what + " came with the first gradient that a probe saw: of the "
                   "loss, or of a tensor behind this one";
-  return what + " begins here, in the backward pass of the op that reads this "
-                "tensor: no gradient that enters it was NaN or infinite by then";
+  return what +
+         " begins here, in the backward pass of the op that reads this "
+         "tensor: no gradient that enters it was NaN or infinite by then";
 }
 
 FirstBad GradientTrace::describe(int64_t probe) const {

@@ -44,7 +44,8 @@ static bool isWeighted(Operation *op, ArrayRef<Value> weights, unsigned depth) {
 }
 
 namespace {
-/// Elements `begin` to `begin + size` along an axis, the last one of which is 1.
+/// Elements `begin` to `begin + size` along an axis, the last one of which
+/// is 1.
 struct Part {
   int64_t axis, begin, size;
 };
@@ -67,8 +68,8 @@ static std::optional<Part> partOf(mp::SliceOp op) {
     if (part || dim < 0 || size < 0 ||
         (op.getSteps() && (*op.getSteps())[index] != 1))
       return std::nullopt;
-    part = Part{rank - axis, std::max(start < 0 ? start + dim : start, 0l),
-                size};
+    part =
+        Part{rank - axis, std::max(start < 0 ? start + dim : start, 0l), size};
   }
   return part;
 }

@@ -126,7 +126,8 @@ void Cancellation::judgeUndone(Operation *op, const RangeAnalysis &ranges) {
         .cause(left, "typical magnitude " + formatNumber(size))
         .cause(stored, "rounded at magnitude " + formatNumber(whole));
     fixByKeeping(finding, getElementType(stored), "the sum and the difference");
-    finding.fix("change-op", "leave out the term that is added and subtracted again",
+    finding.fix("change-op",
+                "leave out the term that is added and subtracted again",
                 {FixAction::Kind::TakeOther,
                  {op, sum},
                  {sum->getOperand(0) == left ? 0u : 1u}});

@@ -149,8 +149,8 @@ TEST(Likely, Sums) {
   EXPECT_NEAR(many.hi, k * std::sqrt(1000 / 3.0), 1e-9);
   // One term that dwarfs the others and has a heavy tail: its extreme decides.
   Likely heavy = {0, 1, -400, 400};
-  Likely few = likely::sum(
-      0, 1.1, likely::tailFromPower(std::pow(heavy.hi, 6)), k);
+  Likely few =
+      likely::sum(0, 1.1, likely::tailFromPower(std::pow(heavy.hi, 6)), k);
   EXPECT_NEAR(few.hi, 400, 1e-6);
 }
 

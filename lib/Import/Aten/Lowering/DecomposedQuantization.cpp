@@ -1,10 +1,10 @@
 //===- DecomposedQuantization.cpp - Quantisation of exported programs -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Ops of `quantized_decomposed` and `torchao` make integers of floats and floats
-// of integers by scales that are operands. Not covered: scales for blocks along
-// several axes at once, floats as codes, zero points in the floating-point
-// domain, and codes that a view rearranges between the two.
+// Ops of `quantized_decomposed` and `torchao` make integers of floats and
+// floats of integers by scales that are operands. Not covered: scales for
+// blocks along several axes at once, floats as codes, zero points in the
+// floating-point domain, and codes that a view rearranges between the two.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,8 +64,8 @@ static std::optional<Grouping> findGrouping(const Shape &dims,
       result.shape.push_back(isWhole ? 1 : llvm::divideCeil(dim, block));
     }
   }
-  bool isSplit = llvm::any_of(
-      wide, [&](int64_t axis) { return result.shape[axis] != 1; });
+  bool isSplit =
+      llvm::any_of(wide, [&](int64_t axis) { return result.shape[axis] != 1; });
   if (!isSplit && each.empty()) {
     result.shape.clear();
     return result;
@@ -78,8 +78,8 @@ static std::optional<Grouping> findGrouping(const Shape &dims,
   if (wide.size() != 1)
     return std::nullopt;
   result.axis = wide.front();
-  result.block = blocks[result.axis] > 0 ? blocks[result.axis]
-                                         : dims[result.axis];
+  result.block =
+      blocks[result.axis] > 0 ? blocks[result.axis] : dims[result.axis];
   if (result.block <= 0)
     return std::nullopt;
   return result;
@@ -210,13 +210,13 @@ static LogicalResult lowerQuantize(NodeContext &context) {
   // Without a zero point the result's own type is that of the codes.
   if (!parameters->zeroPoint)
     parameters->zeroPoint = context.makeScalar(0, codes->element);
-  context.setOutput(
-      0, context.make<mp::QuantizeOp>(
-             input, parameters->scale, parameters->zeroPoint,
-             builder.getI64IntegerAttr(parameters->grouping.axis),
-             builder.getI64IntegerAttr(parameters->grouping.block),
-             builder.getBoolAttr(true), TypeAttr(),
-             attributeOf(context, *codes)));
+  context.setOutput(0,
+                    context.make<mp::QuantizeOp>(
+                        input, parameters->scale, parameters->zeroPoint,
+                        builder.getI64IntegerAttr(parameters->grouping.axis),
+                        builder.getI64IntegerAttr(parameters->grouping.block),
+                        builder.getBoolAttr(true), TypeAttr(),
+                        attributeOf(context, *codes)));
   return success();
 }
 
@@ -243,13 +243,13 @@ static LogicalResult lowerDequantize(NodeContext &context) {
     if (context.has(name))
       output = context.findElementType(name);
   Builder &builder = context.builder();
-  context.setOutput(
-      0, context.make<mp::DequantizeOp>(
-             input, parameters->scale, parameters->zeroPoint,
-             builder.getI64IntegerAttr(parameters->grouping.axis),
-             builder.getI64IntegerAttr(parameters->grouping.block),
-             output ? TypeAttr::get(output) : TypeAttr(),
-             attributeOf(context, *codes)));
+  context.setOutput(0,
+                    context.make<mp::DequantizeOp>(
+                        input, parameters->scale, parameters->zeroPoint,
+                        builder.getI64IntegerAttr(parameters->grouping.axis),
+                        builder.getI64IntegerAttr(parameters->grouping.block),
+                        output ? TypeAttr::get(output) : TypeAttr(),
+                        attributeOf(context, *codes)));
   return success();
 }
 
@@ -265,8 +265,8 @@ static LogicalResult giveMeasured(NodeContext &context, const Codes &codes,
       builder.getI64IntegerAttr(codes.lo), builder.getI64IntegerAttr(codes.hi),
       builder.getBoolAttr(isSymmetric), builder.getF64FloatAttr(least));
   unsigned index = 0;
-  for (Value value : {Value(measured.getScale()),
-                      Value(measured.getZeroPoint())}) {
+  for (Value value :
+       {Value(measured.getScale()), Value(measured.getZeroPoint())}) {
     if (getShape(value) != MaybeShape(shape))
       value = reshape(context, value, shape);
     context.setOutput(index++, value);
@@ -342,8 +342,8 @@ static LogicalResult lowerChooseAffine(NodeContext &context) {
 }
 
 void aten::registerDecomposedQuantization(LoweringRegistry &registry) {
-  for (StringRef kind : {"per_tensor", "per_channel", "per_token",
-                         "per_channel_group"}) {
+  for (StringRef kind :
+       {"per_tensor", "per_channel", "per_token", "per_channel_group"}) {
     registry.add(("quantized_decomposed::quantize_" + kind).str(),
                  lowerQuantize);
     registry.add(("quantized_decomposed::dequantize_" + kind).str(),
