@@ -383,7 +383,7 @@ class Interpreter(Expressions, Methods, Options, Statements):
         settings some hundred times. A function of the script itself may read what the script has changed."""
         if function.script is self.program.script:
             return None
-        described = []
+        described: list[tuple] = []
         for name, value in (*enumerate(arguments), *keywords.items()):
             if value.kind not in SETTINGS or value.facts or value.dtype and value.kind != values.DTYPE:
                 return None
