@@ -131,6 +131,7 @@ void mpopt::readMegatronFp8(ConfigReader &reader, const Section &flags) {
         "local")
       flags.blame(kRefused, "transformer-impl",
                   "is local, which has no FP8: it needs transformer_engine");
+    fp8.keepsEnds = flags.has("first-last-layers-bf16");
     judgeEnds(flags, fp4 && !format);
     if (fp8.recipe)
       judgeSizes(flags, *fp8.recipe);

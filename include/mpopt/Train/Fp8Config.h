@@ -38,6 +38,8 @@ struct TrainFp8 {
   /// Parts of the names of modules that stay in BF16.
   std::vector<std::string> filters;
   TrainKey filtersBy;
+  /// The first and the last layers stay in BF16.
+  bool keepsEnds = false;
   /// Layers of other sizes: padded, passed over, or refused by kernels.
   enum class Misfits { Refused, Padded, PassedOver } misfits = Misfits::Refused;
   /// The least amax, where it is said to be 0: zeros have no scale then.

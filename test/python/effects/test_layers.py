@@ -149,6 +149,15 @@ def recipe(tmp_path, **fields):
     return "--train-config", str(path)
 
 
+@pytest.mark.parametrize("ends, rules", [("", ["MP432"]), ("--first-last-layers-bf16", [])])
+def test_layers_that_a_file_keeps(tmp_path, monkeypatch, ends, rules):
+    monkeypatch.setitem(globals(), "LAYERS", 10)
+    script = tmp_path / "run.sh"
+    script.write_text(f"torchrun pretrain_gpt.py --transformer-impl transformer_engine --bf16 --num-layers 10 --fp4-format e2m1 {ends}\n")
+    found = check(tmp_path, make_weights(), "--train-config", str(script), "--select", "MP432,MP420")["findings"]
+    assert [f["rule"] for f in found] == rules
+
+
 @pytest.mark.parametrize("least", [0, 1e-12])
 def test_zeros_without_epsilon(tmp_path, least):
     weights = make_weights()
