@@ -107,9 +107,9 @@ struct Options {
   std::optional<double> maxError;
   std::string witnesses; ///< A folder; empty: none are sought.
   bool failOnWitness = false;
-  /// Errors of gradients at which products in FP8 aim: a tenth is what the
-  /// recipes leave of sound steps, a quarter what a step still tolerates.
-  std::vector<double> gradientAims = {0.1, 0.25};
+  /// The errors of gradients at which products in FP8 aim: recipes leave a tenth
+  /// in sound steps, a step tolerates a quarter, and one aim lies between.
+  std::vector<double> gradientAims = {0.1, 0.15, 0.25};
   bool safeInput = false;
   bool wholeTrials = false;
 
