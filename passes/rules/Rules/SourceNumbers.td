@@ -340,9 +340,9 @@ def PositionsInHalf : NumberRule<"MP756", "positions-in-half"> {
   let dtypes = ["f16", "bf16"];
   let summary = "whole numbers are counted in a 16-bit type";
   let what = [{
-    `torch.arange` with `dtype=torch.bfloat16` or `torch.float16`, unless its end is known to be
-    no larger than 256 or 2048, up to which the type has every whole number. With an end
-    that is not known it is a note.
+    `torch.arange` in `torch.bfloat16` or `torch.float16`, by `dtype=` or by a cast, unless its
+    end is known to be no larger than 256 or 2048, up to which the type has every whole number.
+    With an end that is not known it is a note.
   }];
   let why = [{
     BF16 has every second whole number from 256 on, and every fourth from 512 on: positions
@@ -355,7 +355,7 @@ def PositionsInHalf : NumberRule<"MP756", "positions-in-half"> {
     ```
   }];
   let instead = [{
-    Count in FP32 or in integers, and cast sines and cosines.
+    Compute angles in FP32, and cast sines and cosines.
   }];
 }
 

@@ -28,6 +28,10 @@ def accelerate_bypassed(program: Program) -> Iterator[Report]:
     precision = made[0].keywords.get("mixed_precision")
     unscaled = precision is not None and precision.constant in ("no", "bf16")
     name = next((path for path, _, value, _ in program.assignments if value is made[0].result), "accelerator")
+    for event in program.calls_of("step", "update"):
+        if event.callee.kind == values.METHOD and event.callee.parts.path == f"{name}.scaler":
+            yield Report(event.node, f"the prepared optimizer calls {name}'s scaler in its step(): a call by hand finds no gradients "
+                         "that were tested for Inf, and stops: optimizer.step()")
     if not managed and program.mentions(PREPARED) and not (unscaled and "gradient_accumulation_steps" not in made[0].keywords):
         for event in filter(functools.partial(precedes_prepared, program), program.list_unscaled_backwards()):
             yield Report(event.node, f"backward() passes by {name}, which scales the loss and divides it by the "

@@ -62,12 +62,28 @@ def lightning_conflict(program: Program) -> Iterator[Report]:
         plugins = event.keywords.get("plugins")
         if "precision" in event.keywords and precision is not None and plugins is not None and has_precision_plugin(plugins):
             yield Report(event.node, "both precision and a precision plugin are given: Lightning refuses that")
+    for cast in list_cast_modules(program):
+        yield Report(cast.node, "the weights become FP16, and the trainer's loss scaler refuses gradients in FP16: leave the cast "
+                     "out, mixed precision casts each op's operands")
     for event in program.calls_of("GradScaler") if mixed else ():
         name = event.callee.name
         own = name.endswith("amp.GradScaler") and name.startswith("torch.") and event.result.parts is not False
         if own:
             yield Report(event.node, "the trainer's mixed precision has a loss scaler already, which does not know "
                          "of this one")
+
+
+def list_cast_modules(program: Program) -> Iterator[Event]:
+    """The casts of modules to FP16 in front of a training under FP16 mixed precision in the same function."""
+    trainers = {event.result.identity for event, precision in list_precisions(program) if precision in FP16_MIXED}
+    for fit in program.calls_of("fit"):
+        module = fit.arguments[0] if fit.arguments else fit.keywords.get("model")
+        if fit.callee.kind != values.METHOD or fit.callee.parts.identity not in trainers or module is None or not module.identity:
+            continue
+        casts = [cast for cast in program.casts.get(module.identity, ()) if cast.function is fit.function
+                 and cast.node.lineno < fit.node.lineno]
+        if casts and casts[-1].dtype == "f16":
+            yield casts[-1]
 
 
 def has_precision_plugin(value: Value) -> bool:

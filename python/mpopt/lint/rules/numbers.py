@@ -265,14 +265,15 @@ WHOLE = {"bf16": 2 ** 8, "f16": 2 ** 11}
 
 @rule
 def positions_in_half(program: Program) -> Iterator[Report]:
-    for event in program.calls_of("arange"):
-        dtype = values.as_dtype(event.keywords.get("dtype", values.NOTHING)).dtype
-        if event.callee.name != "torch.arange" or dtype not in WHOLE or not event.arguments:
-            continue
-        end = event.arguments[min(1, len(event.arguments) - 1)].constant
-        if isinstance(end, (int, float)) and end <= WHOLE[dtype]:
+    made = {event.result.identity: event for event in program.calls_of("arange") if event.callee.name == "torch.arange" and event.arguments}
+    typed = [(event, event, values.as_dtype(event.keywords.get("dtype", values.NOTHING)).dtype) for event in made.values()]
+    casts = [(cast, made[cast.callee.parts.identity], cast.result.dtype) for cast in program.calls_of("to", "half", "bfloat16", "type_as")
+             if cast.callee.kind == values.METHOD and cast.callee.parts.identity in made]
+    for event, positions, dtype in typed + casts:
+        end = positions.arguments[min(1, len(positions.arguments) - 1)].constant
+        if dtype not in WHOLE or isinstance(end, (int, float)) and end <= WHOLE[dtype]:
             continue
         name = values.NAMES[dtype]
         yield Report(event.node, f"{name} has every whole number up to {WHOLE[dtype]} only: positions behind it become one. "
-                     "Count in FP32, and cast the result",
+                     "Compute with them in FP32, and cast the result",
                      severity="note" if end is None else "")

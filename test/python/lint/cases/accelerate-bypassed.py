@@ -134,3 +134,21 @@ class Trainer:
                 loss = self.model(batch).loss
                 self.accelerator.backward(loss / self.cfg.passes)  # finds warning
                 self.optimizer.step()
+# case: the accelerator's scaler by hand
+from accelerate import Accelerator
+accelerator = Accelerator(mixed_precision="fp16")
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+scaler = accelerator.scaler
+for x, y in loader:
+    accelerator.backward(criterion(model(x), y))
+    scaler.step(optimizer)  # finds warning
+    scaler.update()  # finds warning
+# case: the accelerator's scaler is read
+from accelerate import Accelerator
+accelerator = Accelerator(mixed_precision="fp16")
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+for x, y in loader:
+    accelerator.backward(criterion(model(x), y))
+    optimizer.step()
+    optimizer.zero_grad()
+    print(accelerator.scaler.get_scale())

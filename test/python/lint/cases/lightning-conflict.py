@@ -19,3 +19,24 @@ import torch
 from lightning.fabric import Fabric
 fabric = Fabric(precision="16-mixed")
 scaler = torch.amp.GradScaler("cuda")  # finds warning
+# case: weights in FP16
+import pytorch_lightning as pl
+from models import Net
+model = Net()
+model.half()  # finds warning
+trainer = pl.Trainer(max_epochs=3, precision=16)
+trainer.fit(model=model, train_dataloaders=loader)
+# case: weights in FP16 behind the training
+import pytorch_lightning as pl
+from models import Net
+model = Net()
+trainer = pl.Trainer(max_epochs=3, precision=16)
+trainer.fit(model, loader)
+model.half()
+# case: weights in FP32 again
+import pytorch_lightning as pl
+from models import Net
+model = Net().half()
+model.float()
+trainer = pl.Trainer(max_epochs=3, precision="16-mixed")
+trainer.fit(model, loader)
