@@ -138,5 +138,5 @@ TEST_F(RolesTest, GradientsAreOfOps) {
         << name.getStringRef().str();
     EXPECT_FALSE(hasRole(meaning, Role::Loss)) << name.getStringRef().str();
   }
-  EXPECT_EQ(gradients, 83u);
+  EXPECT_EQ(gradients, 84u);
 }
