@@ -240,7 +240,7 @@ defm max_error : Valued<"max-error">, Group<written>,
            "or int8 (0.01)">;
 defm max_gradient_error : Valued<"max-gradient-error">, Group<written>,
   Visibility<[InCheck]>, MetaVarName<"E">,
-  HelpText<"the expected error of a parameter's gradient (root mean square) at "
+  HelpText<"the expected error of gradients of parameters (root mean square) at "
            "which the recipe and the layers in BF16 aim that --train "
            "--precision fp8 names (0.1, 0.15, 0.25)">;
 defm keep_fp32 : Valued<"keep-fp32">, Group<written>,

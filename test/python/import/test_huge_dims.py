@@ -43,7 +43,8 @@ NO_OPERATORS = {"Affine", "Fast", "Invertible", "ScaledTanh"}
 # Ops of the dialect without an instance that stands alone.
 ALONE = {**dict.fromkeys(["mp.if", "mp.loop", "mp.scan", "mp.sequence_map", "mp.yield"],
                          "a body, which the models in ONNX have"),
-         "mp.clip_grad_norm": "a list of gradients: a model in ONNX has it"}
+         "mp.clip_grad_norm": "a list of gradients: a model in ONNX has it",
+         "mp.custom_grad": "the adjoint of an op that a project states makes it"}
 
 
 def with_weights(model):
