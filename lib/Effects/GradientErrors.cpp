@@ -82,7 +82,7 @@ std::optional<double> GradientMoments::errorOfStored(Value value) {
     double square = meanSquare(cell) / live;
     StorageError error =
         storageErrorOf(0, std::ldexp(square, 2 * exponent), format,
-                       /*whole=*/false, /*overflows=*/false);
+                       /*whole=*/false, /*overflow=*/false);
     sum += std::ldexp(error.square, -2 * exponent) * live;
   }
   return sum / double(exact.groups());

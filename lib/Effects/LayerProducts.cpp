@@ -155,7 +155,7 @@ static void addImageGradients(mp::ConvGradOp op, Layer &layer,
   Value x = op.getInput(), dy = op.getGrad(), filter = op.getFilter();
   if (!getShape(x) || !getShape(dy) || !getShape(filter))
     return;
-  double steps = 1, taps = double(countElements(filter)) /
+  double steps = 1, taps = countElements(filter) /
                            double((*getShape(filter))[0]) /
                            double(std::max<int64_t>((*getShape(filter))[1], 1));
   for (int64_t stride : op.getStrides().value_or(ArrayRef<int64_t>()))

@@ -238,13 +238,14 @@ static std::vector<std::string> describeLayers(const Fp8Report &report) {
   const LayerReport::Product *product = nullptr;
   for (const LayerReport &layer : report.layers)
     for (const LayerReport::Product &its : layer.products)
-      if (!product || its.decibels < product->decibels) {
+      if (!std::isnan(its.decibels) &&
+          (!product || its.decibels < product->decibels)) {
         worst = &layer;
         product = &its;
       }
   std::vector<std::string> lines;
   std::string text = plural(report.layers.size(), "layer");
-  if (product && product->decibels == product->decibels)
+  if (product)
     text += "; the noisiest product is " + product->name.str() + " of '" +
             worst->output + "', " +
             std::to_string(int(std::lround(product->decibels))) + " dB";

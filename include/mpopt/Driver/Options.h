@@ -107,8 +107,9 @@ struct Options {
   std::optional<double> maxError;
   std::string witnesses; ///< A folder; empty: none are sought.
   bool failOnWitness = false;
-  /// The errors of gradients at which products in FP8 aim: recipes leave a tenth
-  /// in sound steps, a step tolerates a quarter, and one aim lies between.
+  /// The errors of gradients at which products in FP8 aim: recipes leave a
+  /// tenth in sound steps, a step tolerates a quarter, and one aim lies
+  /// between.
   std::vector<double> gradientAims = {0.1, 0.15, 0.25};
   bool safeInput = false;
   bool wholeTrials = false;

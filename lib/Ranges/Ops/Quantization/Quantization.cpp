@@ -153,7 +153,7 @@ static AbstractValue stepsOf(mp::DynamicQuantizeOp op,
     all = Interval::point(0);
   Interval range = widthOfRange(all, op.getSymmetric());
   Interval scale = cells::roundedIn(
-      format, {range.lo / steps, range.hi / steps}, /*ulps=*/4);
+      format, {range.lo / steps, range.hi / steps}, /*units=*/4);
   // The least scale is a number of binary32 or binary64.
   double least = op.getLeastScale().convertToDouble();
   scale = {std::max({scale.lo, 0.0, least * (1 - 0x1p-23)}),
