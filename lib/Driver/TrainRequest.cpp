@@ -36,7 +36,7 @@ Error mpopt::setFp8Recipe(std::string &precision, TrainConfig &config) {
   if (!isFp8Training(precision))
     return Error::success();
   std::string name = StringRef(precision).split(':').second.str();
-  std::replace(name.begin(), name.end(), '-', '_');
+  llvm::replace(name, '-', '_');
   TrainFp8 &fp8 = config.fp8;
   if (!name.empty() || precision.ends_with(":"))
     fp8.recipe = Fp8Recipe::byName(name);
