@@ -77,3 +77,11 @@ def test_a_loss_outside_of_the_region(head, severity):
     outside = LOSS.replace("\n            ", "\n        ").replace("            loss = loss_fct", "        loss = loss_fct", 1)
     found = linter.lint_text(HEAD % head + FORWARD.replace("model(X)", "nn.Linear(4, 4)(X)") + outside + STEP)
     assert {(finding.rule, finding.severity) for finding in found} - {("MP703", "error")} == {("MP711", severity)}
+
+
+def test_rows_of_a_pass_divide_no_loss():
+    """An integer quotient is that of sizes."""
+    text = LOOP.replace("            loss = loss / args.accumulation_steps\n", "")
+    rows = "rows = args.batch_size // args.accumulation_steps\n"
+    assert find(text.replace("scaler = ", rows + "scaler = ", 1)) == {"MP727": "scaler.scale(loss).backward()"}
+    assert find(LOOP.replace("scaler = ", rows + "scaler = ", 1)) == {}

@@ -117,8 +117,8 @@ def find_accumulation(program: Program, block: Block, loop: list[Event] | None =
             yield from find_accumulation(program, item.other, loop)
 
 
-# A division by a number, or by an attribute of that name.
-DIVISION = r"/=?\s*(?:float\(\s*)?(?:\(\s*)?(?:[\w.]+\.)?%s\b"
+# A division by a number, or by an attribute of that name; an integer quotient is that of sizes.
+DIVISION = r"(?<!/)/=?\s*(?:float\(\s*)?(?:\(\s*)?(?:[\w.]+\.)?%s\b"
 
 
 # Engines divide by themselves.
