@@ -343,7 +343,10 @@ class Statements:
         self.record(events.CONTEXT, node, subject=value)
 
     def may_be_autocast(self, node: ast.expr, value: Value) -> bool:
-        """True if a context that is not known could be an autocast region."""
+        """True if a context that is not known could be an autocast region. One of the program that calls nothing
+        where it is entered is none."""
+        if value.kind == values.INSTANCE and (method := value.parts.find_method("__enter__")):
+            return any(isinstance(each, ast.Call) for each in ast.walk(method.node))
         if value.kind == values.UNKNOWN and value.name:
             return not value.name.startswith(("torch.", "tqdm", "builtins", "warnings", "threading", "contextlib"))
         return not self.code(node).startswith(("open(", "torch.", "tqdm(", "suppress("))

@@ -85,3 +85,14 @@ def test_rows_of_a_pass_divide_no_loss():
     rows = "rows = args.batch_size // args.accumulation_steps\n"
     assert find(text.replace("scaler = ", rows + "scaler = ", 1)) == {"MP727": "scaler.scale(loss).backward()"}
     assert find(LOOP.replace("scaler = ", rows + "scaler = ", 1)) == {}
+
+
+@pytest.mark.parametrize("enters, found", [("return self", {"MP711"}), ("self.region.__enter__()", set())])
+def test_a_context_of_the_file_around_the_loop(enters, found):
+    """A log is no region."""
+    log = f"class Log:\n    def __enter__(self):\n        {enters}\n    def __exit__(self, *_):\n        pass\n"
+    outside = LOSS.replace("\n            ", "\n        ").replace("            loss = loss_fct", "        loss = loss_fct", 1)
+    head, loop = (HEAD % OWN).split("for epoch", 1)
+    body = "for epoch" + loop + FORWARD + outside + STEP
+    text = head + log + "with Log() as log:\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    assert set(find(text)) == found
