@@ -10,7 +10,9 @@ class Scaler:
 
     def __init__(self, given):
         self.given = given
-        self.is_gradscaler = hasattr(given, "_scale") and hasattr(given, "unscale_")
+        # One that is switched off has no scale.
+        self.is_gradscaler = hasattr(given, "unscale_") and (
+            hasattr(given, "_scale") or hasattr(given, "is_enabled") and not given.is_enabled())
         self._attribute = next((name for name in ("cur_scale", "loss_scale")
                                 if hasattr(given, name)), None)
         if not self.is_gradscaler and self._attribute is None:

@@ -196,3 +196,18 @@ def test_the_term_of_a_loss():
             monitor.step(loss=loss, metrics=terms)
         found = [alert for alert in monitor.alerts if alert.rule == "MP501"]
     assert "step 5: the loss is nan, by its term 'ratio' (nan), while 'cross_entropy', 'penalty' are finite" in found[0].message
+
+
+def test_a_scaler_that_is_switched_off():
+    """`GradScaler(enabled=use_amp)` has no scale where it is off."""
+    loop = Loop()
+    loop.scaler = torch.amp.GradScaler("cpu", enabled=False)
+
+    def take(loop, step):
+        loss = loop.backward(step)
+        loop.scaler.unscale_(loop.optimizers[0])
+        loop.scaler.step(loop.optimizers[0])
+        loop.scaler.update()
+        return loss
+
+    assert loop.watch(take) == []
