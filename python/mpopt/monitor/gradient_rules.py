@@ -272,7 +272,8 @@ class NonFinite(Judge):
             return
         self.wants_sample = False
         if bad is None:
-            yield self._tell_loss("", f"in step {sample.step} the output of every module was finite")
+            empty = "; a mean over no tokens is 0 / 0: divide by max(1, count)" if math.isnan(waiting[1]) else ""
+            yield self._tell_loss("", f"in step {sample.step} the output of every module was finite{empty}")
         else:
             seen = sample.seen[VALUE, bad]
             module = self.run.modules[bad]

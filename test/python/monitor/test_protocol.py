@@ -198,6 +198,23 @@ def test_the_term_of_a_loss():
     assert "step 5: the loss is nan, by its term 'ratio' (nan), while 'cross_entropy', 'penalty' are finite" in found[0].message
 
 
+def test_a_micro_batch_without_a_token(tmp_path):
+    """The mean over none is 0 / 0, and the outputs of all modules are finite."""
+    model, batches = mlp(), Blobs()
+    with Monitor(model, record=tmp_path / "run.mprec", sinks=[], config="none", periods={"value": 5}) as monitor:
+        for step in range(12):
+            terms = {}
+            for place in range(3):
+                x, y = batches(3 * step + place)
+                losses = nn.functional.cross_entropy(model(x), y, reduction="none")
+                mask = torch.zeros_like(losses) if (step, place) == (4, 1) else torch.ones_like(losses)
+                terms[f"micro-batch {place}"] = (losses * mask).sum() / mask.sum()
+            monitor.step(loss=sum(terms.values()), metrics=terms)
+        found = [alert for alert in monitor.alerts if alert.rule == "MP501"]
+    assert len(found) == 1 and "step 4: the loss is nan, by its term 'micro-batch 1' (nan)" in found[0].message
+    assert "a mean over no tokens is 0 / 0: divide by max(1, count)" in found[0].message
+
+
 def test_a_scaler_that_is_switched_off():
     """`GradScaler(enabled=use_amp)` has no scale where it is off."""
     loop = Loop()
