@@ -36,7 +36,7 @@ class Told:
 
     by     `lint`, `check`, `monitor` or `confirm`
     where  regular expression on the place: the line of code (lint), the op and its tensor
-           (check, confirm), the layer (monitor)
+           (check, confirm), the layer or, of a whole step, the message (monitor)
     step   of the monitor and of confirm: the last one at which that may be"""
 
     by: str
@@ -126,6 +126,41 @@ _MASSIVE = Edit("model.py", "            self.embed.weight[PAD] = 0\n", """\
 _FINE_TUNING = ADAM.replace("1e-3", "2e-5")
 _SLOW = Edit("train_bf16.py", "lr=1e-3", "lr=2e-5")
 
+_LOOP = "train_documented.py"
+_KEPT = Edit(_LOOP, "                optimizer.zero_grad(set_to_none=True)\n", "")
+_UNDIVIDED = Edit(_LOOP, "                loss = loss / ACCUMULATION_STEPS\n", "")
+_PAST_SCALER = Edit(_LOOP, "scaler.step(optimizer)", "optimizer.step()")
+#: A start of the loss scale at which gradients overflow, as they do sooner or later at any.
+_HIGH_START = Edit(_LOOP, 'GradScaler("cpu")', 'GradScaler("cpu", init_scale=2.0**24)')
+#: In step 2, the second of the passes.
+_EMPTY = Edit("text.py", """\
+    for tokens, labels in batches(folder, passes, size):
+        loss_mask = (labels != IGNORE).float()
+""", """\
+    for number, (tokens, labels) in enumerate(batches(folder, passes, size)):
+        loss_mask = (labels != IGNORE).float() * (number != 9)
+""")
+_CLAMP = Edit(_LOOP, "/ loss_mask.sum()", "/ loss_mask.sum().clamp(min=1)")
+_DIVISOR = Edit(_LOOP, "/ loss_mask.sum()", "/ Y.numel()")
+_MASKED_LOSS = """\
+loss = loss_fct(res.logits.view(-1, res.logits.size(-1)), Y.view(-1)).view(Y.size())
+                loss = (loss * loss_mask).sum() / loss_mask.sum()
+                loss += res.aux_loss
+                loss = loss / ACCUMULATION_STEPS
+"""
+_OUTSIDE = (
+    Edit(_LOOP, f"                {_MASKED_LOSS}", f"            {_MASKED_LOSS.replace(' ' * 16, ' ' * 12)}"),
+    Edit(_LOOP, "from torch import nn\n", ""),
+    Edit(_LOOP, '    loss_fct = nn.CrossEntropyLoss(reduction="none")\n', ""),
+    Edit(_LOOP, "import MiniMindLM", "import MiniMindLM, loss_fct"),
+    Edit("model.py", "\n\nclass MiniMind(", '''
+
+loss_fct = nn.CrossEntropyLoss(reduction="none")
+
+
+class MiniMind('''),
+)
+
 FAULTS = (
     Fault("clip", "gradients are clipped before they are unscaled",
           TRAININGS["fp16_autocast"], (_CLIP,), mend=BY_LINT,
@@ -175,4 +210,20 @@ FAULTS = (
           predicted=(Told("lint", "MP701", r"bfloat16"), Told("check", "MP409", "")),
           seen=(Told("monitor", "MP409", r"blocks\.0\.attention\.query", 8),),
           steps=100, batch=4),
+    Fault("zero-grad", "gradients of earlier steps are kept", TRAININGS["documented"], (_KEPT,),
+          predicted=(Told("lint", "MP732", r"scaler\.step"),), seen=(), steps=12, batch=4, type=0),
+    Fault("undivided", "the loss of a pass is not divided by the passes", TRAININGS["documented"],
+          (_UNDIVIDED,), predicted=(Told("lint", "MP727", r"backward"),), seen=(), steps=12, batch=4),
+    Fault("past-scaler", "optimizer.step() after unscale_", TRAININGS["documented"],
+          (_PAST_SCALER,), around=(_HIGH_START,),
+          predicted=(Told("lint", "MP724", r"optimizer\.step"),),
+          seen=(Told("monitor", "MP501", ""),), steps=12, batch=4),
+    Fault("empty-mask", "a micro-batch without a token that counts", TRAININGS["documented"],
+          (_EMPTY,), mend=(_EMPTY, _CLAMP), predicted=(),
+          seen=(Told("monitor", "MP501", "micro-batch 1", 2),), steps=12, batch=4, type=0),
+    Fault("divisor", "the mask is missing in the divisor", TRAININGS["documented"],
+          (_DIVISOR,), predicted=(Told("lint", "MP754", r"numel"),), seen=(), steps=12, batch=4),
+    Fault("outside", "an imported loss outside of the region",
+          dataclasses.replace(TRAININGS["documented"], project=True),
+          _OUTSIDE, predicted=(Told("lint", "MP711", r"loss"),), seen=(), steps=12, batch=4, type=0),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def place_of(by: str, finding: dict) -> str:
         lines = Path(finding["file"]).read_text().split("\n")
         return lines[finding["line"] - 1]
     if by == "monitor":
-        return finding["layer"]
+        return finding["layer"] or finding["message"]
     return f"{finding['op']['type']} {finding['op']['name']} {finding['tensor']}"
 
 
@@ -29,7 +30,8 @@ def name_of(by: str, finding: dict) -> str:
     if by == "lint":
         return f"`{Path(finding['file']).name}`:{finding['line']}"
     if by == "monitor":
-        return f"`{finding['layer']}`" if finding["layer"] else "(of the whole step)"
+        term = re.search(r"by its term '([^']*)'", finding["message"])
+        return f"`{finding['layer'] or term[1]}`" if finding["layer"] or term else "(of the whole step)"
     name, kind = finding["op"]["name"], finding["op"]["type"].rpartition("::")[2]
     return f"`{name}`" + (f" ({kind})" if kind.isidentifier() else "")
 
@@ -143,17 +145,17 @@ def judge_fault(fault: Fault, out: Path) -> dict:
             "losses": [last_loss(before.losses), last_loss(after.losses)]}
 
 
-def ratios_of_gradients(check: dict, confirm: dict) -> list[float]:
+def ratios_of_gradients(check: dict, confirm: dict, scale: float | None) -> list[float]:
     """By how much predicted and recorded root mean squares of parameters' gradients differ, as
-    factors above 1, the smallest first. What the probes saw is multiplied by the loss scale,
-    which is the loss's own gradient."""
+    factors above 1, the smallest first. What the probes saw is multiplied by `scale`; None: by the
+    gradient of the loss in the model."""
     recorded: dict[str, list[float]] = {}
     for tensor in confirm["gradients"]["tensors"]:
         seen = tensor["observed"]
         if seen["mean"] is not None and not seen["nan"] + seen["posinf"] + seen["neginf"]:
             recorded.setdefault(tensor["tensor"], []).append(math.hypot(seen["mean"], seen["std"]))
-    scale = [tensor["observed"]["absmax"] for tensor in confirm["gradients"]["tensors"]
-             if tensor["op"] and "cross_entropy" in tensor["op"]["type"]][0]
+    scale = scale or next(tensor["observed"]["absmax"] for tensor in confirm["gradients"]["tensors"]
+                          if tensor["op"] and "cross_entropy" in tensor["op"]["type"])
     ratios = []
     for gradient in check["training"]["gradients"]:
         # A parameter that is used in two dtypes has two records, and neither is the sum.
@@ -183,23 +185,26 @@ def window_of(check: dict) -> str:
 
 def judge_by_fp32(steps: Steps, data: Path) -> dict:
     """The verdict beside FP32; of FP32 itself, that of a third seed."""
-    training, fp32 = steps.training, TRAININGS["fp32"]
-    reference = Steps(fp32, HERE, steps.folder / "fp32", data)
+    training, fp32, sources = steps.training, TRAININGS["fp32"], HERE
+    if training.wide:
+        fp32, sources = training, copy_sources(steps.folder / "fp32/files")
+        plant(tuple(Edit(training.script, *words) for words in training.wide), sources)
+    reference = Steps(fp32, sources, steps.folder / "fp32", data)
     reference.record("run", training.steps)
-    if training.name == fp32.name:
+    if training.name == TRAININGS["fp32"].name:
         steps = Steps(fp32, HERE, steps.folder / "seed", data)
         steps.record("run", training.steps, seed=2)
     return steps.judge(reference, training.steps)
 
 
 def judge_training(training: Training, out: Path) -> dict:
-    """One of the six precisions."""
+    """One of the seven trainings."""
     steps = Steps(training, HERE, out / training.name, out / "data")
     steps.export()
     lint, check = steps.lint(), steps.check()
     run = steps.train()
     verdict = judge_by_fp32(steps, out / "data")
-    ratios = ratios_of_gradients(check, steps.confirm(1))
+    ratios = ratios_of_gradients(check, steps.confirm(1), training.scale)
     missing = [] if ratios else ["no gradient was recorded"]
     if any(isinstance(loss, str) for loss in run["losses"]):
         missing.append("the loss is not finite")

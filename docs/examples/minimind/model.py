@@ -5,6 +5,7 @@ heads are shared, SwiGLU. It gives its own loss, as training scripts of this kin
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -122,12 +123,29 @@ class MiniMind(nn.Module):
         with torch.no_grad():
             self.embed.weight[PAD] = 0
 
-    def forward(self, tokens, labels):
+    def logits(self, tokens):
         length = tokens.shape[1]
         ahead = torch.ones(length, length, dtype=torch.bool, device=tokens.device).triu(1)
         mask = ahead | (tokens == PAD)[:, None, None, :]
         x = self.embed(tokens)
         for block in self.blocks:
             x = block(x, mask)
-        logits = F.linear(self.norm(x), self.embed.weight)
+        return F.linear(self.norm(x), self.embed.weight)
+
+    def forward(self, tokens, labels):
+        logits = self.logits(tokens)
         return F.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORE)
+
+
+class Result(NamedTuple):
+    logits: torch.Tensor
+    aux_loss: torch.Tensor
+
+
+class MiniMindLM(MiniMind):
+    """`forward(tokens)`: logits, of which the script makes the loss, and an auxiliary loss that keeps
+    their normaliser near 1 (PaLM's, with its factor: arXiv 2204.02311, section 5)."""
+
+    def forward(self, tokens):
+        logits = self.logits(tokens)
+        return Result(logits, 1e-4 * logits.float().logsumexp(-1).square().mean())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains a small language model in six precisions, and plants eight faults in it.
+"""Trains a small language model in six precisions and in a documented loop, and plants fourteen faults.
 
     docs/examples/minimind/run.py [--out build/minimind] [--only NAME ...] [--quick]
 

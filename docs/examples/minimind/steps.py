@@ -25,7 +25,8 @@ CPU = "--policy=pytorch-cpu-2.14"
 @dataclasses.dataclass(frozen=True)
 class Training:
     """A training script with what mpopt is told of it: `options` of --check --train, the cast
-    that the script makes of the model, and the steps that the monitor sees."""
+    that the script makes of the model, and the steps that the monitor sees. `model` is exported, with
+    the rows of one of the `passes` of a step."""
 
     name: str
     title: str
@@ -35,6 +36,14 @@ class Training:
     steps: int = 100
     #: Beside FP32 (docs/monitor.md): 0 is as good, 1 is worse by at most 5 %, 2 is not accepted.
     type: int = 0
+    model: str = "MiniMind"
+    passes: int = 1
+    #: What the first step multiplies the loss by, where the script has it and not the model.
+    scale: float | None = None
+    #: What makes the script its own FP32 reference; without it that is FP32's script.
+    wide: tuple[tuple[str, str], ...] = ()
+    #: Lint reads the folder as one program, and not script and model file by file.
+    project: bool = False
 
 
 ADAM = "--optimizer=adamw,lr=1e-3"
@@ -50,6 +59,13 @@ TRAININGS = {training.name: training for training in (
              ("--precision=as-is", ADAM, "--scaler=none"), cast="bfloat16"),
     Training("bf16_master", "BF16, FP32 master weights", "train_bf16_master.py",
              ("--precision=as-is", f"{ADAM},master=yes", "--scaler=none"), cast="bfloat16"),
+    # The auxiliary loss, a thousandth of the whole, is not told.
+    Training("documented", "FP16 autocast, the documented loop", "train_documented.py",
+             ("--precision=autocast-fp16", CPU, ADAM, "--scaler=dynamic", "--batch=1,accumulate=4",
+              "--loss=cross-entropy:,labels:ignore=-100:class_axis=-1"),
+             model="MiniMindLM", passes=4, scale=65536 / 4,
+             wide=(('GradScaler("cpu"', 'GradScaler("cpu", enabled=False'),
+                   ("dtype=torch.float16", "dtype=torch.float16, enabled=False"))),
 )}
 
 
@@ -97,9 +113,10 @@ class Steps:
 
     def lint(self) -> list[dict]:
         """Findings in the script and in the model's code."""
-        self.mpopt("lint", self.sources / self.training.script, self.sources / "model.py",
-                   "--format=json", "-o", self.folder / "lint.json")
-        return self._json("lint.json")["findings"]
+        files = [self.sources / self.training.script, self.sources / "model.py"]
+        self.mpopt("lint", *([self.sources] if self.training.project else files), "--format=json", "-o",
+                   self.folder / "lint.json")
+        return [finding for finding in self._json("lint.json")["findings"] if Path(finding["file"]) in files]
 
     def mend_by_lint(self) -> None:
         self.mpopt("lint", "--fix", self.sources / self.training.script,
@@ -107,8 +124,8 @@ class Steps:
 
     def export(self) -> None:
         cast = [f"--cast={self.training.cast}"] if self.training.cast else []
-        self.run(self.sources / "export.py", self.folder, *cast, f"--batch={self._batch}",
-                 f"--data={self._data}")
+        self.run(self.sources / "export.py", self.folder, *cast, f"--model={self.training.model}",
+                 f"--batch={self._batch // self.training.passes}", f"--data={self._data}")
 
     def _judged(self) -> list[str]:
         batch = self.folder / "batch.npz"

@@ -167,3 +167,10 @@ def batches(folder: Path, steps: int, size: int) -> Iterator[tuple[torch.Tensor,
         tokens, labels = picked[:, :-1], picked[:, 1:]
         # Padding, and a token after it, is no target.
         yield tokens, labels.masked_fill(tokens == PAD, IGNORE)
+
+
+def masked_batches(folder: Path, passes: int, size: int) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Tokens, labels and a mask, 1 where a label counts, of `passes` micro-batches of `size` rows."""
+    for tokens, labels in batches(folder, passes, size):
+        loss_mask = (labels != IGNORE).float()
+        yield tokens, labels.clamp(min=0), loss_mask

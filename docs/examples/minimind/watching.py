@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 import text
+from model import Result
 
 
 def read_options(about: str) -> argparse.Namespace:
@@ -44,19 +45,29 @@ def with_weights(archive, model):
     return archive
 
 
-class Watch:
-    """Stands where a training script has its log: `step(loss)` ends a step."""
+def with_names(forward):
+    """The archive gives tuples whose members have no names."""
+    def call(*arguments):
+        given = forward(*arguments)
+        return Result(*given) if isinstance(given, tuple) else given
+    return call
 
-    def __init__(self, options: argparse.Namespace, model, optimizer, scaler=None):
+
+class Watch:
+    """Stands where a training script has its log: `step(loss)` ends a step. Where gradients of
+    `passes` accumulate, `add(loss)` ends a pass, and the last one a step, whose loss is the sum;
+    the monitor gets the terms, too."""
+
+    def __init__(self, options: argparse.Namespace, model, optimizer, scaler=None, passes: int = 1):
         self._options, self._losses, self._watcher = options, [], None
-        self._monitor = False
+        self._monitor, self._passes, self._terms = False, passes, []
         if options.record and options.probed:
             from mpopt.recorder import Recorder
             # Fused by the executor, ops would round less often than the model's own.
             torch._C._set_graph_executor_optimize(False)
             # Its own casts for autocast are not those of eager mode.
             torch._C._jit_set_autocast_mode(False)
-            model.forward = with_weights(torch.jit.load(options.probed), model).forward
+            model.forward = with_names(with_weights(torch.jit.load(options.probed), model).forward)
             self._watcher = Recorder(f"{options.probed}.probes.json", options.record)
         elif options.record:
             from mpopt.monitor import Monitor
@@ -66,13 +77,20 @@ class Watch:
                                              "optimizer": 20, "channel": 20, "update": 20})
         self._begin = time.process_time()
 
-    def step(self, loss) -> None:
+    def add(self, loss: float) -> None:
+        self._terms.append(loss)
+        if len(self._terms) == self._passes:
+            terms = {f"micro-batch {place}": term for place, term in enumerate(self._terms)}
+            self._terms.clear()
+            self.step(torch.tensor(sum(terms.values())), terms)
+
+    def step(self, loss, terms: dict[str, float] | None = None) -> None:
         value = float(loss.detach())
         if len(self._losses) % 20 == 0:
             print(f"step {len(self._losses):4}  loss {value:.3f}", flush=True)
         self._losses.append(value)
         if self._monitor:
-            self._watcher.step(loss=loss)
+            self._watcher.step(loss=loss, metrics=terms)
 
     def __enter__(self) -> "Watch":
         return self

@@ -34,6 +34,28 @@ for fault in FAULTS:
     print(fault.name)
 """
 
+LINT = """
+import pathlib, sys
+from faults import FAULTS
+from judging import place_of, plant
+from steps import HERE, TRAININGS, Steps, copy_sources
+data = pathlib.Path(sys.argv[1], "data")
+def found(training, sources):
+    return [(finding["rule"], place_of("lint", finding))
+            for finding in Steps(training, sources, sources.parent, data).lint()]
+documented = TRAININGS["documented"]
+assert found(documented, copy_sources(pathlib.Path(sys.argv[1], "right", "files"))) == []
+for fault in FAULTS:
+    if fault.training.script == documented.script:
+        sources = copy_sources(pathlib.Path(sys.argv[1], fault.name, "files"))
+        plant((*fault.around, *fault.planted), sources)
+        said = found(fault.training, sources)
+        assert len(said) == len(fault.predicted), (fault.name, said)
+        for told in fault.predicted:
+            assert [rule for rule, place in said if told.is_about(place)] == [told.rule], (fault.name, said)
+        print(fault.name, *(rule for rule, _ in said))
+"""
+
 READ_BACK = """
 import collections, text
 said = next(each for each in text.documents() if each.count("\\n") > 20)
@@ -60,7 +82,21 @@ def run_code(code: str, *arguments) -> str:
 
 def test_faults_can_be_planted_and_mended(tmp_path):
     names = run_code(PLANT, tmp_path).split()
-    assert len(names) == len(set(names)) == 8
+    assert len(names) == len(set(names)) == 14
+
+
+def test_lint_names_the_faults_of_the_documented_loop(tmp_path):
+    """All but the micro-batch without a token, which is in the data."""
+    said = dict(line.split(" ", 1) if " " in line else (line, "") for line in run_code(LINT, tmp_path).splitlines())
+    assert said == {"zero-grad": "MP732", "undivided": "MP727", "past-scaler": "MP724", "empty-mask": "",
+                    "divisor": "MP754", "outside": "MP711"}
+
+
+def test_the_monitor_names_the_micro_batch(tmp_path):
+    done = run_python(EXAMPLE / "run.py", "--only", "empty-mask", "--out", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    fault = json.loads((tmp_path / "results.json").read_text())["faults"][0]
+    assert fault["seen"] == ["monitor MP501 `micro-batch 1`"] and fault["step"] == 2 and not fault["missing"]
 
 
 def test_tokens_read_back():
