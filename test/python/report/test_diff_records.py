@@ -194,7 +194,7 @@ def test_bad_records_are_one_line(records, tmp_path):
     cut.write_bytes(plain.read_bytes()[:60])
     assert "cut.mprec" in refused(cut, large)
     assert "is a record and" in refused(plain, plain.parent.with_suffix(".onnx"))
-    assert "what is judged" in refused(plain, large, "--precision", "bf16")
+    assert "option of the judgement" in refused(plain, large, "--precision", "bf16")
     assert "go with records" in refused(plain.parent.with_suffix(".onnx"), plain.parent.with_suffix(".onnx"), "--ledger", ledger)
     output = tmp_path / "nosuch" / "out.html"
     assert "out.html" in refused(plain, large, "--format", "html", "-o", output)
