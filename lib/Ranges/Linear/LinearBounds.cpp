@@ -115,10 +115,10 @@ struct LinearBounds::Plan {
   }
 };
 
-/// The bounds of a value, as far as positions in `box` tell them apart.
+/// The groups of a value's bounds, as far as positions in `box` tell them apart.
 static void noteBounds(Value value, const Box &box, TransferContext &ctx,
                        Trace &trace) {
-  CellMap cells(ctx.of(value), box.size.size());
+  CellMap cells(ctx.preRounding(value), box.size.size());
   for (size_t axis = 0; axis < box.size.size(); ++axis) {
     trace.note(box.size[axis]);
     if (cells.isKept(axis))
@@ -127,19 +127,22 @@ static void noteBounds(Value value, const Box &box, TransferContext &ctx,
 }
 
 LinearBounds::Plan LinearBounds::trace(OpResult result, const Box &box,
-                                       size_t most) {
+                                       size_t most, double allowed) {
   Trace trace;
   Plan plan;
+  double cost = 0;
   trace.boxes.try_emplace(result, box);
   while (!trace.boxes.empty()) {
     auto [value, own] = *trace.boxes.begin();
     trace.boxes.erase(trace.boxes.begin());
     if (value != result)
       noteBounds(value, own, ctx, trace);
-    const Step *step = plan.costs.size() < most ? getStep(value) : nullptr;
+    bool goesOn = plan.costs.size() < most && cost <= allowed;
+    const Step *step = goesOn ? getStep(value) : nullptr;
     if (!step)
       continue;
     plan.costs.push_back(step->cost(own));
+    cost += plan.costs.back();
     plan.contractions.push_back(step->isContraction());
     step->trace(own, trace);
   }
@@ -244,12 +247,12 @@ bool LinearBounds::planDepth(OpResult result, const AbstractValue &pre,
   // One block goes back two steps: for less no plan is made.
   if (double(middle.volume()) * 4 > allowed)
     return false;
-  plan = trace(result, middle, 256);
+  double rows = 2 * double(middle.volume());
+  plan = trace(result, middle, 256, allowed / rows);
   size_t most = plan.costs.size();
   // A sum sees what its operands have in common at once.
   size_t least = getStep(result)->isContraction() ? 2 : 1;
   while (plan.depth(most) >= least) {
-    double rows = 2 * double(middle.volume());
     if (plan.cost(most) * rows <= allowed) {
       blocks = blocksOf(result, pre, most);
       double all = 0;

@@ -52,7 +52,9 @@ private:
   struct Bounds;
 
   const Step *getStep(mlir::Value value);
-  Plan trace(mlir::OpResult result, const Box &box, size_t steps);
+  /// At most so many steps, and none behind those that cost more than `allowed`.
+  Plan trace(mlir::OpResult result, const Box &box, size_t steps,
+             double allowed = kInfinity);
   bool planDepth(mlir::OpResult result, const AbstractValue &pre, Plan &plan,
                  std::vector<Box> &blocks);
   llvm::SmallVector<int64_t> distinct(mlir::OpResult result, Box box,
