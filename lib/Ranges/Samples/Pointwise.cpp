@@ -106,7 +106,8 @@ static Result combine(const Array *lhs, const Array *rhs,
   Array result = Array::zeros(std::max(lhs->count, rhs->count), **joined);
   const Shape &shape = result.shape;
   SmallVector<int64_t, 6> strides[2], index(shape.size(), 0);
-  for (auto [own, operand] : llvm::zip_equal(strides, ArrayRef{lhs, rhs})) {
+  const Array *const operands[] = {lhs, rhs};
+  for (auto [own, operand] : llvm::zip_equal(strides, operands)) {
     size_t shift = shape.size() - operand->shape.size();
     for (size_t axis = 0; axis < shape.size(); ++axis)
       own.push_back(axis < shift || operand->shape[axis - shift] == 1
