@@ -370,35 +370,18 @@ static double largest(ArrayRef<double> list) {
   return list.empty() ? 0 : *llvm::max_element(list);
 }
 
-/// Layers without which no parameter's error is larger than the aim, the one
-/// first that takes most of what is too much. `by`: by layer, then parameter.
+/// Layers without which no parameter's error is larger than the aim. `by`: by
+/// layer, then parameter.
 static std::optional<std::vector<size_t>>
-findKept(ArrayRef<double> all, ArrayRef<std::vector<double>> by, double aim) {
-  std::vector<double> left;
+findKeptLayers(ArrayRef<double> all, ArrayRef<std::vector<double>> by,
+               double aim) {
+  std::vector<double> sums;
   for (double error : all)
-    left.push_back(error * error);
-  double most = aim * aim;
-  std::vector<size_t> kept;
-  while (llvm::any_of(left, [&](double square) { return square > most; })) {
-    size_t best = 0;
-    double gain = 0;
-    for (size_t layer = 0; layer < by.size(); ++layer) {
-      double its = 0;
-      for (auto [error, square] : llvm::zip(by[layer], left))
-        if (square > most && !llvm::is_contained(kept, layer))
-          its += std::min(error * error, square - most) / most;
-      if (its > gain) {
-        gain = its;
-        best = layer;
-      }
-    }
-    if (gain == 0)
-      return std::nullopt;
-    kept.push_back(best);
-    for (auto [error, square] : llvm::zip(by[best], left))
-      square -= error * error;
-  }
-  return kept;
+    sums.push_back(error * error);
+  return findKept(std::move(sums), by.size(), aim * aim,
+                  [&](size_t layer, size_t parameter) {
+                    return by[layer][parameter] * by[layer][parameter];
+                  });
 }
 
 void ScaledLayers::choose(Fp8Report &report, int exponent,
@@ -459,7 +442,7 @@ Fp8Report ScaledLayers::describe(const Fp8Recipe &recipe, int exponent,
   }
   std::vector<double> errors = errorsWith(all, /*stores=*/true, exponent);
   for (double aim : aims)
-    report.keep.push_back({aim, findKept(errors, alone, aim)});
+    report.keep.push_back({aim, findKeptLayers(errors, alone, aim)});
   choose(report, exponent, aims);
   return report;
 }

@@ -200,36 +200,46 @@ double ProductSquares::errorBy(size_t product) const {
 }
 
 std::optional<std::vector<size_t>>
-ProductSquares::findKept(double aim, double uncertain) const {
-  if (!known)
-    return std::nullopt;
-  aim /= uncertain;
-  std::vector<double> left;
-  for (const std::vector<double> &list : squares)
-    left.push_back(std::accumulate(list.begin(), list.end(), 0.0));
+mpopt::findKept(std::vector<double> sums, size_t items, double most,
+                llvm::function_ref<double(size_t item, size_t sum)> square) {
   std::vector<size_t> kept;
-  double most = aim * aim;
-  while (llvm::any_of(left, [&](double square) { return square > most; })) {
-    // The excess counts, and no more: the rest of an output does not count.
+  while (llvm::any_of(sums, [&](double sum) { return sum > most; })) {
+    // The excess counts, and no more: the rest of a sum does not count.
     size_t best = 0;
     double gain = 0;
-    for (size_t product = 0; product < squares.front().size(); ++product) {
+    for (size_t item = 0; item < items; ++item) {
+      if (llvm::is_contained(kept, item))
+        continue;
       double its = 0;
-      for (auto [list, square] : llvm::zip(squares, left))
-        if (square > most && !llvm::is_contained(kept, product))
-          its += std::min(list[product], square - most) / most;
+      for (auto [index, sum] : llvm::enumerate(sums))
+        if (sum > most)
+          its += std::min(square(item, index), sum - most) / most;
       if (its > gain) {
         gain = its;
-        best = product;
+        best = item;
       }
     }
     if (gain == 0)
       return std::nullopt;
     kept.push_back(best);
-    for (auto [list, square] : llvm::zip(squares, left))
-      square -= list[best];
+    for (auto [index, sum] : llvm::enumerate(sums))
+      sum -= square(best, index);
   }
   return kept;
+}
+
+std::optional<std::vector<size_t>>
+ProductSquares::findKept(double aim, double uncertain) const {
+  if (!known)
+    return std::nullopt;
+  aim /= uncertain;
+  std::vector<double> sums;
+  for (const std::vector<double> &list : squares)
+    sums.push_back(std::accumulate(list.begin(), list.end(), 0.0));
+  size_t products = squares.empty() ? 0 : squares.front().size();
+  return mpopt::findKept(
+      std::move(sums), products, aim * aim,
+      [&](size_t product, size_t output) { return squares[output][product]; });
 }
 
 //===----------------------------------------------------------------------===//

@@ -36,6 +36,13 @@ double shareOfTaps(mlir::Operation *op);
 /// added over where both operands tell it apart.
 double noiseOf(double terms, const OperandError &lhs, const OperandError &rhs);
 
+/// The items without which no sum of squares is larger than `most`, the one
+/// that takes the largest part of the excess first; nothing if no items are
+/// enough. `square`: the part of an item in a sum.
+std::optional<std::vector<size_t>>
+findKept(std::vector<double> sums, size_t items, double most,
+         llvm::function_ref<double(size_t item, size_t sum)> square);
+
 /// `aim`: the error of an output that is aimed at.
 ScalingReport describeProducts(mlir::ModuleOp module,
                                mlir::AnalysisManager analyses,
