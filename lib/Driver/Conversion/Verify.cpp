@@ -12,6 +12,7 @@
 #include "mpopt/Driver/Output.h"
 
 #include "mpopt/Import/Format.h"
+#include "mpopt/Report/JsonReader.h"
 #include "mpopt/Report/JsonSupport.h"
 #include "mpopt/Support/InputFile.h"
 
@@ -22,7 +23,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
-#include <cmath>
+#include <climits>
 #include <unistd.h>
 
 using namespace mpopt;
@@ -111,33 +112,37 @@ static Error writeAssumed(const std::string &file,
   });
 }
 
-static double readNumber(const llvm::json::Object &object, StringRef key) {
-  if (std::optional<StringRef> text = object.getString(key))
-    return *text == "inf" ? INFINITY : NAN;
-  return object.getNumber(key).value_or(NAN);
-}
-
 static Expected<VerifiedConversion> readAnswer(StringRef answer) {
   auto value = llvm::json::parse(answer);
   if (!value)
     return value.takeError();
-  VerifiedConversion verified;
   const llvm::json::Object *object = value->getAsObject();
-  const llvm::json::Array *rows = object ? object->getArray("values") : nullptr;
-  if (!rows)
+  if (!object)
     return llvm::createStringError("the run gave no result");
-  verified.runs = unsigned(object->getInteger("runs").value_or(0));
-  for (const llvm::json::Value &row : *rows)
-    if (const llvm::json::Object *entry = row.getAsObject()) {
-      VerifiedValue made;
-      made.name = entry->getString("name").value_or("").str();
-      made.error = readNumber(*entry, "error");
-      made.changed = entry->getNumber("changed").value_or(0);
-      made.lost = uint64_t(entry->getInteger("lost").value_or(0));
-      made.misfit = entry->getString("misfit").value_or("").str();
-      bool isOutput = entry->getBoolean("output").value_or(true);
-      (isOutput ? verified.outputs : verified.tensors).push_back(made);
-    }
+  VerifiedConversion verified;
+  std::string error;
+  JsonReader json(*object, "", error);
+  int64_t runs = 0;
+  json.integer("runs", runs, 0, UINT_MAX);
+  verified.runs = unsigned(runs);
+  json.children(
+      "values",
+      [&](JsonReader row) {
+        VerifiedValue made;
+        bool isOutput = true;
+        int64_t lost = 0;
+        row.text("name", made.name);
+        row.number("error", made.error, /*need=*/true);
+        row.number("changed", made.changed);
+        row.integer("lost", lost, 0, INT64_MAX);
+        row.text("misfit", made.misfit);
+        row.flag("output", isOutput);
+        made.lost = uint64_t(lost);
+        (isOutput ? verified.outputs : verified.tensors).push_back(made);
+      },
+      /*need=*/true);
+  if (json.failed())
+    return llvm::createStringError("the run gave no result: " + error);
   return verified;
 }
 
@@ -193,7 +198,7 @@ mpopt::verifyConversion(const Options &options, StringRef source,
   if (asked.verifiesTensors)
     for (const std::string &name : to.restored.tensors)
       add("--tensor", name);
-  // What is run has no other way to the terminal: its own streams are read.
+  // The run has no other way to the terminal: its own streams are read.
   int terminal = options.quiet ? -1 : dup(STDERR_FILENO);
   if (terminal >= 0)
     add("--progress", std::to_string(terminal));
