@@ -1,5 +1,6 @@
 """Elementwise ops and activations of evaluate.py."""
 
+import functools
 import math
 
 import torch
@@ -39,18 +40,12 @@ def mod(a, x, y):
 
 @op
 def max_(a, *xs):
-    made = xs[0]
-    for x in xs[1:]:
-        made = torch.maximum(made, x)
-    return made
+    return functools.reduce(torch.maximum, xs)
 
 
 @op
 def min_(a, *xs):
-    made = xs[0]
-    for x in xs[1:]:
-        made = torch.minimum(made, x)
-    return made
+    return functools.reduce(torch.minimum, xs)
 
 
 @op
