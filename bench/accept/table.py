@@ -97,7 +97,7 @@ class Model:
         return file
 
     def samples(self) -> dict[str, numpy.ndarray]:
-        """What a user would have of the inputs that are signals."""
+        """The samples that a user would have of the inputs that are signals."""
         random = numpy.random.RandomState(self.seed + 2)
         made = {}
         for value in onnx.parser.parse_model(self.graph).graph.input:

@@ -51,7 +51,7 @@ struct OnnxConverter::State {
   std::vector<Placed> placed;
   std::string dataName;
   bool isUnsorted = false;
-  /// Of constants, before the first change; nothing: there was none.
+  /// The bytes of constants before the first change; nothing: there was none.
   std::optional<uint64_t> bytesBefore;
 };
 

@@ -1,9 +1,9 @@
 //===- Opset.cpp - Models of later opsets
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What ONNX's changelog (docs/Changelog.md of onnx 1.23) says of each op up to
-// opset 24, as rules: attributes that became operands, defaults that changed,
-// ops with a new name. Ops without a rule mean the same in all these opsets;
+// Rules by ONNX's changelog (docs/Changelog.md of onnx 1.23) for each op up to
+// opset 24: attributes that became operands, defaults that changed, ops with a
+// new name. Ops without a rule mean the same in all these opsets;
 // they have more types or attributes of which the default is what there was.
 // onnx's own version converter lets Resize 10 round to nearest where it went
 // down, and knows no functions.
@@ -55,7 +55,7 @@ public:
   std::set<std::string> &names;
   NodeProto &node;
   NodeList before, after;
-  /// Of the first operand; null if it is not known.
+  /// The type of the first operand; null if it is not known.
   const onnx::TypeProto_Tensor *type = nullptr;
   /// The numbers of a constant operand; null if it is none.
   std::function<const TensorProto *(StringRef)> constant;
@@ -520,7 +520,7 @@ static onnx::ModelProto inferTypes(const onnx::ModelProto &model) {
   try {
     onnx::shape_inference::InferShapes(copy);
   } catch (const std::exception &) {
-    // What it has found until then may be wrong.
+    // Types that it has found until then may be wrong.
     copy = model;
   }
   return copy;

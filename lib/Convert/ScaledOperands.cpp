@@ -293,7 +293,7 @@ Expected<std::vector<TensorInFp8>> OperandScaler::run() {
 Expected<std::vector<TensorInFp8>>
 convert::scaleOperands(onnx::ModelProto &model, TensorSource &source,
                        const ScaledProducts &products) {
-  // Of QuantizeLinear, and of files.
+  // The first ones in which QuantizeLinear, and a file, may have FP8.
   constexpr int64_t kFirstOpset = 19, kFirstVersion = 9;
   auto opsets = onnx_import::OpsetMap::read(model.opset_import(),
                                             model.ir_version(), "", nullptr);

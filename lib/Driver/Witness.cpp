@@ -25,8 +25,8 @@ using namespace mlir;
 using namespace mpopt;
 namespace fs = llvm::sys::fs;
 
-/// What mpopt.witness reads: an array with a name for each result, empty for
-/// those that are not watched.
+/// The marks that mpopt.witness reads: an array with a name for each result,
+/// empty for those that are not watched.
 static constexpr llvm::StringLiteral kWatchAttr = "mp.watch";
 
 static const Watch *findOverflow(const Finding &finding) {

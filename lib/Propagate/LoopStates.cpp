@@ -133,7 +133,7 @@ static void setGrowth(LoopState &state, Value result,
   state.growth = std::max(1.0, std::sqrt(trips) + trips * all.error / rounding);
 }
 
-/// Of the function's states that on whose way the value is. Each op of the way
+/// The state of the function on whose way the value lies. Each op of the way
 /// rounds it once a call.
 static std::optional<LoopState> findCarriedState(OpResult value) {
   auto function =

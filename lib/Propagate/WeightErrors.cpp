@@ -22,8 +22,8 @@ using namespace mlir;
 using namespace mpopt;
 
 double mpopt::deviationBeforeClipping(double ratio) {
-  // Of even numbers up to the end it is a third; of normal ones that no end
-  // clips, less; of the few of a small tensor, somewhat more.
+  // It is a third for uniform numbers up to the end, less for normal ones that
+  // no end clips, and somewhat more for the few of a small tensor.
   constexpr double kEven = 0.45;
   if (!(ratio > kEven) || ratio > 1)
     return 0;
@@ -41,13 +41,14 @@ double mpopt::deviationBeforeClipping(double ratio) {
   }
   return lo;
 }
+
 /// The magnitude at which weights of integer codes are clipped on both sides.
 static double endOf(const StorageFormat &format) {
   return std::min(-format.ends().lo, format.ends().hi);
 }
 
-/// Of weights, by the numbers that their codes stand for; `reach`: the
-/// deviation that they had, of the magnitude at which they are clipped.
+/// The error of weights by the numbers that their codes stand for; `reach`:
+/// their deviation before, relative to the magnitude at which they are clipped.
 static StorageError errorOfWeight(const StorageFormat &format, double reach,
                                   ArrayRef<Likely> in) {
   StorageFormat scaled = format.scaled(std::fabs(in[1].mean), in[2].mean);
@@ -61,6 +62,7 @@ static StorageError errorOfWeight(const StorageFormat &format, double reach,
                     storageErrorOf(0, square, scaled, false, false).square;
   return error;
 }
+
 static FloatRange noBound(ArrayRef<FloatRange>) { return FloatRange::point(0); }
 
 /// Codes out of the middle of a weight; none of those that are all the same.
@@ -95,7 +97,7 @@ static double shareOfLive(mp::DequantizeOp op, const RangeAnalysis &ranges) {
     return 1;
   double half = 0.5 / std::sqrt(square / live);
   double expected = 1 - 2 * normalShareBelow(-half);
-  // Of n elements, z of them zeros: (z - e n) / (1 - e) had no other number.
+  // With z zeros among n elements, (z - e n) / (1 - e) had no other number.
   return 1 - std::max(0.0, zeros / count - expected) / (1 - expected);
 }
 
@@ -171,7 +173,7 @@ double mpopt::reachBeforeClipping(mp::DequantizeOp op,
   auto format = storageFormatOf(op);
   if (!format || format->floats || !isConstant(op.getInput()))
     return 0;
-  // Of all channels together: few elements say little.
+  // All channels are taken together: few elements say little.
   double sum = 0, count = 0;
   mapGroups(ranges.context(),
             alignQuantization(ranges.preRounding(op.getResult()), op.getScale(),
@@ -194,14 +196,13 @@ double mpopt::reachBeforeClipping(mp::DequantizeOp op,
                2.0);
   double deviation =
       deviationBeforeClipping((sum / count - 1 / each) / (1 - 1 / each));
-  // What was clipped has the first or the last code; weights that are as large
+  // Clipped weights have the first or the last code; weights that are as large
   // as each other, as those of a norm are, have others or all the same one.
   double clipped = deviation > 0 ? 2 * normalShareBelow(-1 / deviation) : 0;
   return shareAtEnds(op, *format, ranges) - 1 / each > clipped / 2 ? deviation
                                                                    : 0;
 }
 
-/// Of the codes of a weight that products at run time read.
 std::optional<QuantizationError>
 mpopt::errorOfConstant(mp::ConstantOp op, const RangeAnalysis &ranges) {
   if (!isa<IntegerType>(getElementType(op.getResult())))
@@ -227,8 +228,6 @@ mpopt::errorOfConstant(mp::ConstantOp op, const RangeAnalysis &ranges) {
   return std::nullopt;
 }
 
-/// Of a weight whose codes a cast makes numbers of: their scale is a factor
-/// behind it.
 std::optional<QuantizationError>
 mpopt::errorOfCast(mp::CastOp op, const RangeAnalysis &ranges) {
   auto format = storageFormatOf(getElementType(op.getInput()));

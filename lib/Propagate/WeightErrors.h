@@ -22,16 +22,16 @@ inline Likely toLikely(const StorageError &error) {
   return result;
 }
 
-/// Of a constant that is dequantised; nothing for other numbers.
+/// The error of a constant that is dequantised; nothing for other numbers.
 std::optional<QuantizationError> errorOfCodes(mp::DequantizeOp op,
                                               const RangeAnalysis &ranges);
 
-/// Of the codes of a weight that products at run time read.
+/// The error of the codes of a weight that products at run time read.
 std::optional<QuantizationError> errorOfConstant(mp::ConstantOp op,
                                                  const RangeAnalysis &ranges);
 
-/// Of a weight whose codes a cast makes numbers of: their scale is a factor
-/// behind it.
+/// The error of a weight whose codes a cast turns into numbers: their scale is
+/// a factor behind it.
 std::optional<QuantizationError> errorOfCast(mp::CastOp op,
                                              const RangeAnalysis &ranges);
 

@@ -142,7 +142,7 @@ static std::string findUnstated(const ModelReport &report) {
   return {};
 }
 
-/// The next step for a reader who reads no further than the first lines.
+/// The advice under the verdict, which has to stand without the findings.
 static std::string describeNextStep(const ModelReport &report) {
   unsigned loud = 0, reached = 0;
   for (const FindingGroup &group : groupFindings(report.findings))

@@ -96,7 +96,7 @@ def _find_wide(channels: Channels, ratio: float) -> _Wide | None:
 
 
 def _find_absorbed(channels: Channels, made: Format) -> _Wide | None:
-    """Of the channels that are not 0 throughout a quarter keeps three bits or fewer in a sum
+    """A quarter of the channels that are not 0 throughout keeps three bits or fewer in a sum
     with the largest."""
     sizes = channels.magnitudes()
     filled = numpy.sort(sizes[sizes > 0])

@@ -30,7 +30,7 @@ def _stored(array, dtype: str):
 
 
 class Difference:
-    """Of one value over all runs."""
+    """The differences of one value over all runs."""
 
     def __init__(self) -> None:
         self.far = self.size = 0.0

@@ -38,7 +38,7 @@ class TriedFormat:
 
 @dataclasses.dataclass(frozen=True)
 class TriedOp:
-    """What `try_op` found. `str` is the entry of mpopt.toml."""
+    """The result of `try_op`. `str` is the entry of mpopt.toml."""
 
     name: str
     formats: dict[str, TriedFormat]
@@ -150,7 +150,7 @@ def _result(fn, call: tuple) -> torch.Tensor:
 
 
 def _reference(fn, reference, calls) -> tuple[Callable, Any]:
-    """What computes the right result, and the dtype that it computes in."""
+    """The function that computes the right result, and the dtype that it computes in."""
     import torch
 
     if reference is not None:
@@ -197,7 +197,7 @@ def _error(found, right) -> float:
 
 
 def _gradients(fn, call, seed) -> list | None:
-    """Of the float operands; None if there is no backward."""
+    """Gradients of the float operands; None if there is no backward."""
     import torch
 
     call = tuple(value.clone().requires_grad_() if _is_float(value) else value for value in call)
@@ -235,7 +235,7 @@ class _Trial:
         return "f32" if given and set(given.values()) == {torch.float32} else None
 
     def slopes(self) -> tuple[float, ...]:
-        """Of each tensor operand: sqrt(mean square of the change of a result by independent changes of
+        """The slope of each tensor operand: sqrt(mean square of the change of a result by independent changes of
         an operand's elements), from results at x and x + 2^-10 rms(x) e."""
         import torch
 
@@ -286,7 +286,7 @@ class _Trial:
             exact = self.exact(call, dtype)
             terms = next(value for value in call if _is_float(value)).shape[-1:] or (1,)
             plain = max(_LEAST, _WITHIN * u * (1 + self.condition(call)))
-            # Of a sum of n terms each partial sum is off by up to a unit roundoff.
+            # Each partial sum of n terms is off by up to a unit roundoff.
             long = min(max(plain, _WITHIN * u * math.sqrt(terms[0])), _MOST)
             errors = [_error(found, exact)]
             seed = torch.randn(exact.shape, generator=seeds, dtype=torch.float64).to(found.dtype)

@@ -35,7 +35,7 @@ _REFINES = 3
 #: The share of its limit that a value has to reach in the first ascent to have another: two that
 #: start elsewhere seldom end 16 times apart. Chosen.
 _NEAR = 1 / 16
-#: What a search may take: evaluations, forward or with a gradient, and seconds of a processor. Chosen.
+#: The limits of a search: evaluations, forward or with a gradient, and seconds of a processor. Chosen.
 _MOST_RUNS, _MOST_SECONDS = 1000, 30.0
 #: Elements of an input that is no float, of which one step draws some anew.
 _REDRAWN = 1 / 8
@@ -236,7 +236,7 @@ def find_witnesses(module: str, folder: pathlib.Path) -> dict:
     for name, point in found.items():
         if id(point) not in points:
             folder.mkdir(parents=True, exist_ok=True)
-            # What is there may be an input of this run.
+            # A file that is there may be an input of this run.
             file = next(file for number in itertools.count(1)
                         if not (file := folder / f"witness-{number}.npz").exists())
             np.savez(file, **{each.name: _as_fed(each, part)

@@ -40,7 +40,7 @@ func.func @trained(%x: tensor<2x3x4xf32> {mp.name = "x"}) -> (tensor<2x3x4xf32> 
   return %0 : tensor<2x3x4xf32>
 }
 
-// Of what a project states of an op, the backward op has all.
+// The backward op has all facts that a project states about an op.
 // CHECK-LABEL: func.func @custom
 // CHECK: mp.custom_grad %arg1, %{{.*}} {accumulator = f32, deviation = 1.000000e+00 : f64, dtypes = [f32], hi = 1.000000e+00 : f64, like = 0 : i64, lo = 0.000000e+00 : f64, mean = 0.000000e+00 : f64, name = "a::b", slopes = array<f64: 2.000000e+00>, wanted = array<i64: 1>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
 func.func @custom(%x: tensor<2xf32> {mp.name = "x"}) -> (tensor<2xf32> {mp.name = "y"}) {

@@ -65,7 +65,7 @@ func.func @indices(%table: tensor<7x2xf32>, %ids: tensor<?xi64>, %pixels: tensor
 
 // -----
 
-// What a project states of its own op holds for finite operands. Inf may come through; that of FP16 is the op's
+// The facts that a project states about its op hold for finite operands. Inf may come through; that of FP16 is the op's
 // own.
 func.func @custom(%x: tensor<4x64xf32> {mp.assume = {lo = -3.0 : f64, hi = 3.0 : f64}}, %inf: tensor<4x64xf16> {mp.assume = {lo = -7.0e4 : f64, hi = 3.0 : f64}}) -> tensor<4x64xf16> {
   // expected-remark @below {{[-8, 8] likely (declared)}}

@@ -113,7 +113,7 @@ public:
   std::string findNote(llvm::StringRef key) const;
   void setNote(llvm::StringRef key, llvm::StringRef value);
 
-  /// Of ONNX's own domain.
+  /// The opset of ONNX's own domain.
   int64_t getOpset() const;
   /// Raises ONNX's own domain to that opset. The error is one line, and the
   /// model is of no use then.

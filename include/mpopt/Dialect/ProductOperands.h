@@ -49,7 +49,7 @@ inline constexpr llvm::StringLiteral kScaledAttr = "mp.scaled";
 
 /// An operand of a product that is stored with scales.
 struct ScaledOperand {
-  /// What is stored.
+  /// The value that is stored.
   mlir::Value input;
   mlir::Operation *product;
   unsigned index;

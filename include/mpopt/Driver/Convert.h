@@ -34,7 +34,7 @@ struct ConvertOptions {
   /// A file of feeds, `random` or `random:N`: the result is run beside the
   /// source. Empty: it is not.
   std::string verify;
-  /// Of ONNX's own domain; 0: that of the file.
+  /// The opset of ONNX's own domain; 0: that of the file.
   unsigned opset = 0;
   std::vector<CarriedState> states;
   bool verifiesTensors = false; ///< inner tensors, too

@@ -1,7 +1,7 @@
 //===- StatedOps.h - What a project states of its own ops -------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of an op that is not modelled nothing is known but what a project says of it:
+// An op that is not modelled has the facts that a project states about it:
 // `[ops."com.acme::FlashThing"]` of mpopt.toml, or `--op` (docs/custom-ops.md).
 //
 //===----------------------------------------------------------------------===//

@@ -26,7 +26,7 @@ class FlushedShares;
 
 struct LayerProduct {
   LayerPass pass;
-  /// What it makes, times alpha.
+  /// The result of the product, times alpha.
   mlir::OpResult result;
   double alpha = 1;
   /// As rolesOf(pass) lists them.

@@ -33,7 +33,7 @@ constexpr std::array<LayerRole, 2> rolesOf(LayerPass pass) {
 struct Fp8Recipe {
   llvm::StringLiteral name;
   OperandScaling input, weight, gradient;
-  /// Of which the sizes of a product are multiples.
+  /// The number of which the sizes of a product are multiples.
   int64_t multiple;
   /// Ranks by cost on Hopper and on Blackwell; 0: not of that device.
   unsigned onHopper = 0, onBlackwell = 0;

@@ -36,10 +36,10 @@ struct Tally {
   }
 };
 
-/// What groups add to the logarithm of the likelihood of a number: of normal
-/// numbers with the moments of the groups in `fitted`, which make those in
-/// `seen`, over that of normal numbers with the moments of all. Below 0 where
-/// the groups differ by chance; nothing where numbers are too few to tell.
+/// The gain in log-likelihood per number of `seen` by groups: that of normal
+/// numbers with the moments of each group in `fitted`, less that of normal
+/// numbers with the moments of all. Negative where the groups differ by chance;
+/// nothing where numbers are too few to tell.
 std::optional<double> gainOfGroups(llvm::ArrayRef<Tally> fitted,
                                    llvm::ArrayRef<Tally> seen);
 

@@ -28,8 +28,9 @@ struct LoopState {
   double growth = 1;
 };
 
-/// Of a function: argument, result and number of calls of each state that one
-/// call gives to the next (`array<i64: 1, 0, 1500>`); 0 calls: not known.
+/// The argument, the result and the number of calls of each state that one call
+/// of a function gives to the next (`array<i64: 1, 0, 1500>`); 0 calls: not
+/// known.
 inline constexpr llvm::StringLiteral kCarriedAttr = "mp.carried";
 
 /// The state of which `result`, of a loop, is the last value, or on whose way

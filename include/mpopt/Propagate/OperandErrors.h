@@ -58,7 +58,7 @@ double roundingSquareOf(double mean, double variance,
 double scalingSquareOf(double mean, double variance,
                        const StorageFormat &format);
 
-/// What is expected of an operand.
+/// The expected numbers of an operand.
 struct ExpectedNumbers {
   const AbstractValue &value;
   /// The share of exact zeros that its moments do not tell of.
@@ -66,7 +66,7 @@ struct ExpectedNumbers {
   /// The largest magnitude, where it is more than that of the groups.
   double largest = 0;
 };
-/// Of an operand that is no constant, or one whose elements are not read.
+/// The error of an operand that is no constant, or whose elements are not read.
 OperandError errorOf(const ScaledOperand &operand,
                      const ExpectedNumbers &numbers, TransferContext &ctx);
 

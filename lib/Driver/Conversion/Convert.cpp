@@ -60,7 +60,7 @@ static constexpr StringRef kStampKey = "mpopt.convert";
 /// Expected errors of less are asked for. Where nothing is said they are four
 /// times what is wanted, 0.5 % to FP16 and 3 % to BF16: estimates are within
 /// that factor (docs/effect.md), and nothing is kept of a model that is sound.
-/// Of FP8 it is what is wanted: sound models are at 5 to 10 %.
+/// The aim for FP8 is the wanted error: sound models are at 5 to 10 %.
 static double getMaxError(const ConvertOptions &asked) {
   if (asked.to == kScaled)
     return asked.maxError.value_or(0.15);

@@ -13,7 +13,7 @@ namespace mpopt {
 /// The inputs of random runs.
 struct AssumedInputs {
   std::vector<Assumption> assumptions;
-  /// Of each input of known rank; -1: not known.
+  /// The shape of each input of known rank; -1: not known.
   std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;
 };
 
@@ -23,7 +23,7 @@ llvm::Expected<VerifiedConversion>
 verifyConversion(const Options &options, llvm::StringRef source,
                  llvm::StringRef result, const AssumedInputs &inputs);
 
-/// What stands in the way of an error of `most`; empty if nothing.
+/// The obstacle to an error of `most`; empty if there is none.
 std::string findObstacle(const VerifiedConversion &verified, double most);
 
 } // namespace mpopt

@@ -306,7 +306,7 @@ PickleReader::readTensor(ArrayRef<uint32_t> arguments) const {
   return tensor;
 }
 
-/// What a call gives; null for an opaque value. A tensor with attributes is
+/// The result of a call; null for an opaque value. A tensor with attributes is
 /// `_rebuild_from_type_v2(function, class, arguments, attributes)`, and one of
 /// PyTorch's own classes what it is without them.
 std::optional<SavedTensor>
@@ -425,7 +425,7 @@ Expected<std::vector<SavedTensor>> PickleReader::run() {
 }
 
 namespace {
-/// What an archive of torch.save holds, by name below its folder.
+/// The members of an archive of torch.save, by name below its folder.
 struct SavedArchive {
   std::vector<ZipMember> members;
   llvm::StringMap<const ZipMember *> byName;

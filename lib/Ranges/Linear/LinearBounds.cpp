@@ -115,7 +115,8 @@ struct LinearBounds::Plan {
   }
 };
 
-/// The groups of a value's bounds, as far as positions in `box` tell them apart.
+/// The groups of a value's bounds, as far as positions in `box` tell them
+/// apart.
 static void noteBounds(Value value, const Box &box, TransferContext &ctx,
                        Trace &trace) {
   CellMap cells(ctx.preRounding(value), box.size.size());

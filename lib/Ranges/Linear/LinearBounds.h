@@ -52,7 +52,8 @@ private:
   struct Bounds;
 
   const Step *getStep(mlir::Value value);
-  /// At most so many steps, and none behind those that cost more than `allowed`.
+  /// At most so many steps, and none behind those that cost more than
+  /// `allowed`.
   Plan trace(mlir::OpResult result, const Box &box, size_t steps,
              double allowed = kInfinity);
   bool planDepth(mlir::OpResult result, const AbstractValue &pre, Plan &plan,

@@ -61,7 +61,7 @@ static std::optional<int64_t> numberOf(Value value, Samples &samples) {
                                      : std::nullopt;
 }
 
-/// What is mirrored is not put back.
+/// The mirrored half is not put back.
 static Result transform(mp::DFTOp op, Samples &samples) {
   const Array *input = samples.find(op.getInput());
   if (!input || input->shape.size() < 2 ||

@@ -321,8 +321,8 @@ def WrongCustomOp : DtypeRule<"MP110", "wrong-custom-op"> {
   let why = [{
     Kernels of one's own are often written and tested for one dtype: sums in
     FP16 that overflow, a reinterpreted pointer, constants that FP16 flushes to
-    zero, or an FP32 path that nobody calls. Autocast and converters do not know
-    it, and hand the op whatever its neighbour computes.
+    zero, or an FP32 path without a caller. Autocast and converters do not know
+    the op, and hand it the dtype of its neighbour.
   }];
   let example = [{
     ```toml

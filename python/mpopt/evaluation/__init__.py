@@ -1,1 +1,1 @@
-"""What a module of mp ops computes, in PyTorch: `ir` reads its text, `evaluate` runs it."""
+"""Evaluation of a module of mp ops by PyTorch: `ir` reads its text, `evaluate` runs it."""

@@ -24,7 +24,7 @@ func.func @in_bf16(%logits: tensor<4x16x64xbf16>, %chosen: tensor<4x16x1xi64>, %
 
 // -----
 
-// Of logits that are far apart, FP16's are as far off as BF16's of usual ones.
+// Logits that are far apart are as far off in FP16 as usual ones are in BF16.
 func.func @in_f16(%logits: tensor<4x16x64xf16> {mp.assume = {lo = -60.0 : f64, hi = 60.0 : f64, mean = 0.0 : f64, std = 10.0 : f64}}, %chosen: tensor<4x16x1xi64>, %old: tensor<4x16x1xf16>)
     -> tensor<4x16x1xf16> {
   %0 = mp.log_softmax %logits {axis = -1 : i64} : (tensor<4x16x64xf16>) -> tensor<4x16x64xf16>

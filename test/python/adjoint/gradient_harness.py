@@ -13,7 +13,7 @@ TOLERANCE = 2e-6
 torch.set_num_threads(1)
 
 
-# What PyTorch computes are the ops of the forward pass; those that are gradients have
+# PyTorch computes the ops of the forward pass; those that are gradients have
 # formulas, which know nothing of autograd.
 def run_gradient(name, operands, attributes):
     return [torch.as_tensor(array) for array in formulas.run(name, operands, attributes, evaluate.FORWARD)]

@@ -69,7 +69,7 @@ def test_planted(project, dtypes, precision, fails):
     status, report = check(project(entry(**{**FLASH, "dtypes": dtypes})), "--precision", precision)
     found = [finding["rule"] for finding in report["findings"] if finding["severity"] == "error"]
     assert (status == 1, "MP110" in found) == (fails, fails)
-    # What is wrong is not close to what is right.
+    # A wrong result is not close to the right one.
     error = report["effects"][0]["expected_error"] if precision != "as-is" else None
     assert error is None or (error > 0.5 if fails else error < 0.02), error
 
@@ -86,7 +86,7 @@ def test_facts_count(project):
 
     plain = error()
     assert error(accumulator="f16", terms=4096) > 3 * plain
-    # What is in front of the op is off by as much, and grows by the slope.
+    # The operand of the op is off by as much, and its error grows by the slope.
     assert error(slope=10) > 3 * plain
     status, report = check(project(entry(**{**FLASH, "range": "-1e6:1e6", "mean": 0, "std": 3e5})),
                            "--precision", "fp16")

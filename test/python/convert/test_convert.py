@@ -422,7 +422,7 @@ def test_states_that_are_none(tmp_path, state, line):
 
 
 def test_a_policy(tmp_path):
-    """What PyTorch's autocast has in FP32 stays there, though its error asks for nothing."""
+    """Ops that PyTorch's autocast has in FP32 stay there, though their error asks for nothing."""
     source = parse("g (float[4,8] x) => (float[4,8] y) { [soft] s = Softmax (x) [mm] y = MatMul (s, w) }",
                    {"w": WEIGHTS["w"]})
     assert not convert(tmp_path, source)[1]["kept"]

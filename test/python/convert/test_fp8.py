@@ -54,7 +54,7 @@ def run(made, feed):
 
 
 def coded(array, scales):
-    """What a pair reads: saturated codes, times the scales."""
+    """The numbers of a pair: saturated codes, times the scales."""
     scaled = np.clip(array / np.float32(scales), -448, 448)
     return scaled.astype(E4M3).astype(np.float32) * np.float32(scales)
 

@@ -141,7 +141,7 @@ def test_in_the_type_of_the_model(tmp_path):
 
 
 def test_bf16_at_an_early_opset(tmp_path):
-    """What it is for: BF16 needs opset 13."""
+    """BF16 needs opset 13."""
     source = parser.parse_model("""<ir_version: 6, opset_import: ["" : 11]>
       g (float[4,8] x) => (float[4,8] y) { y = Softmax <axis = 1> (x) }""")
     onnx.save(source, tmp_path / "m.onnx")

@@ -46,7 +46,7 @@ LOST = """g (float[4] x) => (float[4] y) {
 
 
 def test_rounding_that_the_runtime_leaves_out(tmp_path):
-    """Of x + 1000 FP16 keeps steps of 0.5: a runtime that computes in FP32 would not notice."""
+    """FP16 keeps steps of 0.5 in x + 1000: a runtime that computes in FP32 would not notice."""
     x = np.array([[0.2, -0.2, 0.1, 0.05]], np.float32)
     made = model(LOST, {"k": np.float32(1000)})
     report = verify(tmp_path, made, {"x": x}, "--to", "fp16", "--keep-io-types", "--input", "x=-1:1", "--max-error", "1",

@@ -13,7 +13,7 @@ from tool import run_mpopt
 
 WIDTH, BATCH, LAYERS = 64, 128, 3
 LAST = {ml_dtypes.float8_e4m3fn: 448.0, ml_dtypes.float8_e5m2: 57344.0}
-#: What an estimate of a root mean square over thousands of elements is held to. The signal of a weight's gradient is an
+#: The tolerance of estimates of root mean squares over thousands of elements. The signal of a weight's gradient is an
 #: estimate, too: how far its terms agree.
 DECIBELS, AGREED, FACTOR = 1.5, 3, 2
 

@@ -15,7 +15,7 @@ from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantTy
 from tool import run_mpopt
 
 WIDTH, BATCHES = 64, 6
-#: What an estimate of one run's largest error is held to.
+#: The tolerance of an estimate of one run's largest error.
 FACTOR = 3
 INPUT = ["--input", "x=-8:8", "--input", "x~0,1", "--dim", "N=16"]
 LAST = 448.0

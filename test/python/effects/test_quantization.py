@@ -16,7 +16,7 @@ from onnxruntime.quantization import (
 from tool import run_mpopt
 
 WIDTH, BATCHES = 64, 6
-#: What an estimate of one run's largest error is held to.
+#: The tolerance of an estimate of one run's largest error.
 FACTOR = 4
 
 

@@ -17,7 +17,7 @@ from torch import nn
 
 ops = torch.ops.quantized_decomposed
 WIDTH = 64
-#: What an estimate of one run's largest error is held to.
+#: The tolerance of an estimate of one run's largest error.
 FACTOR = 3
 
 torchao = torch.library.Library("torchao", "FRAGMENT")

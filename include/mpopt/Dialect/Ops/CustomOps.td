@@ -6,7 +6,7 @@
 
 include "mpopt/Dialect/MPDialect.td"
 
-// What is stated of an op.
+// The facts that a project states about an op.
 defvar MP_StatedFacts = (ins StrAttr:$name,
     I64Attr:$like, OptionalAttr<DenseI64ArrayAttr>:$sizes,
     OptionalAttr<TypeAttr>:$dtype, F64Attr:$lo, F64Attr:$hi, F64Attr:$mean,

@@ -85,7 +85,7 @@ static std::optional<Grouping> findGrouping(const Shape &dims,
   return result;
 }
 
-/// What the op's attributes say of the elements that share a scale.
+/// The elements that share a scale, by the op's attributes.
 static std::optional<Grouping> groupingOf(NodeContext &context, Value like) {
   MaybeShape dims = getShape(like);
   if (!dims)
