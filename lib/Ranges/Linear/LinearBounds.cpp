@@ -69,6 +69,10 @@ std::unique_ptr<Step> linear::makeStep(OpResult result, TransferContext &ctx) {
       return nullptr;
   if (auto step = makeWindow(result, ctx))
     return step;
+  if (auto step = makeRows(result, ctx))
+    return step;
+  if (auto step = makeTable(result, ctx))
+    return step;
   return makeView(result, ctx);
 }
 

@@ -139,6 +139,99 @@ public:
   }
 };
 
+/// Adds `factor` times a number that lies between two lines of an operand, of
+/// magnitude `most` at most, whose coefficients are at `to`: the upper line
+/// where the number's coefficient is positive, the lower one elsewhere.
+void addBetween(const Relaxation &line, const double *from, double factor,
+                double most, double *to, Forms &forms) {
+  double slope =
+      std::max(std::fabs(line.upper.slope), std::fabs(line.lower.slope));
+  double offset =
+      std::max(std::fabs(line.upper.offset), std::fabs(line.lower.offset));
+  double slack = kSlack * (slope * most + offset);
+  for (size_t row = 0; row < forms.rows; ++row) {
+    double number = factor * from[row];
+    double above = std::max(number, 0.0), below = number - above;
+    to[row] += above * line.upper.slope + below * line.lower.slope;
+    forms.constant[row] +=
+        above * line.upper.offset + below * line.lower.offset;
+    forms.error[row] += (above - below) * slack;
+  }
+}
+
+/// A quotient whose divisor is never 0: with the middles a, b of x and of
+/// q = 1 / y, x q = b x + a q - a b + (x - a)(q - b), and q lies between two
+/// lines of y.
+class QuotientStep : public PointwiseStep {
+public:
+  /// `lines` of 1 / y, one for each cell of y; the division is off by `error`.
+  QuotientStep(SmallVector<Aligned, 2> operands, std::vector<Relaxation> lines,
+               double error)
+      : PointwiseStep(std::move(operands)), lines(std::move(lines)),
+        error(error) {}
+
+  void pull(const Part &part, Forms &forms) const override {
+    const Aligned &x = operands[0], &y = operands[1];
+    part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
+      const double *from = part.numbers.data() + size_t(at) * forms.rows;
+      Index own = y.index(index);
+      size_t cell = y.cells(own);
+      Interval numbers = cells::bound(x.cell(x.index(index)));
+      Interval factors = reciprocal(cells::bound(y.known.cell(cell)));
+      double radius = mulUp(numbers.radius(), factors.radius());
+      double most = mulUp(numbers.maxAbs(), factors.maxAbs());
+      forms.lose(from, radius + 8 * kSlack * most + error);
+      double middle = numbers.midpoint(), factor = factors.midpoint();
+      x.add(from, index, factor, forms);
+      if (y.fixed)
+        return;
+      forms.addNumber(from, -middle * factor);
+      Part &into = forms.of(y.value);
+      addBetween(lines[cell], from, middle, y.known.cell(cell).absMax(),
+                 into.numbers.data() + size_t(into.box.find(own)) * forms.rows,
+                 forms);
+    });
+  }
+
+private:
+  std::vector<Relaxation> lines;
+  double error;
+};
+
+/// The larger of two numbers is y + relu(x - y), the smaller one
+/// y - relu(y - x).
+class ExtremeStep : public PointwiseStep {
+public:
+  ExtremeStep(SmallVector<Aligned, 2> operands, double sign)
+      : PointwiseStep(std::move(operands)), sign(sign) {}
+
+  bool isExact() const override { return true; }
+
+  void pull(const Part &part, Forms &forms) const override {
+    const Aligned &x = operands[0], &y = operands[1];
+    UnaryKernel relu(Unary{UnaryFunction::Relu}, ComputeError::none());
+    std::vector<double> slopes(forms.rows);
+    part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
+      const double *from = part.numbers.data() + size_t(at) * forms.rows;
+      Interval first = cells::bound(x.cell(x.index(index)));
+      Interval second = cells::bound(y.cell(y.index(index)));
+      Interval difference = (first - second) * sign;
+      Line top{0, std::max(difference.hi, 0.0)};
+      Relaxation line = relu.relax(difference, kNear[forms.near])
+                            .value_or(Relaxation{{}, top});
+      std::fill(slopes.begin(), slopes.end(), 0);
+      addBetween(line, from, sign, difference.maxAbs(), slopes.data(), forms);
+      y.add(from, index, 1, forms);
+      x.add(slopes.data(), index, sign, forms);
+      y.add(slopes.data(), index, -sign, forms);
+      forms.lose(from, 4 * kSlack * addUp(first.maxAbs(), second.maxAbs()));
+    });
+  }
+
+private:
+  double sign;
+};
+
 /// A function of one number.
 class FunctionStep : public PointwiseStep {
 public:
@@ -169,21 +262,8 @@ public:
       double *to =
           into.numbers.data() + size_t(into.box.find(index)) * forms.rows;
       size_t cell = operand.cells(index);
-      const Relaxation &line = near[cell];
-      double slope =
-          std::max(std::fabs(line.upper.slope), std::fabs(line.lower.slope));
-      double offset =
-          std::max(std::fabs(line.upper.offset), std::fabs(line.lower.offset));
-      double slack =
-          kSlack * (slope * operand.known.cell(cell).absMax() + offset);
-      // The upper line for positive coefficients, the lower one for others.
-      for (size_t row = 0; row < forms.rows; ++row) {
-        double above = std::max(from[row], 0.0), below = from[row] - above;
-        to[row] += above * line.upper.slope + below * line.lower.slope;
-        forms.constant[row] +=
-            above * line.upper.offset + below * line.lower.offset;
-        forms.error[row] += (above - below) * slack;
-      }
+      addBetween(near[cell], from, 1, operand.known.cell(cell).absMax(), to,
+                 forms);
     });
   }
 
@@ -250,6 +330,35 @@ static std::unique_ptr<Step> makeSum(OpResult result, double sign, bool exact,
   if (!operands)
     return nullptr;
   return std::make_unique<SumStep>(std::move(*operands), sign, exact);
+}
+
+/// Lines around 1 / y, y of one sign: a chord, and the tangent that is parallel
+/// to it. Their rounding errors are within the slack of a line.
+static Relaxation relaxInverse(const Interval &y) {
+  double slope = -1 / y.lo / y.hi, chord = 1 / y.lo + 1 / y.hi;
+  double tangent = 2 / std::sqrt(std::fabs(y.lo)) / std::sqrt(std::fabs(y.hi));
+  return y.lo > 0 ? Relaxation{{slope, tangent}, {slope, chord}}
+                  : Relaxation{{slope, chord}, {slope, -tangent}};
+}
+
+static std::unique_ptr<Step> makeQuotient(mp::DivOp op, TransferContext &ctx) {
+  auto operands = alignAll({op.getLhs(), op.getRhs()}, op.getResult(), ctx);
+  if (!operands)
+    return nullptr;
+  std::vector<Relaxation> lines;
+  double least = kInfinity;
+  for (const Cell &cell : operands->back().known.cells()) {
+    Interval divisor = cells::bound(cell);
+    least = std::min(least, divisor.minAbs());
+    if (!(least > 0x1p-300))
+      return nullptr;
+    lines.push_back(relaxInverse(divisor));
+  }
+  double most = divUp(operands->front().known.hull().absMax(), least);
+  ComputeError error = functionError(ctx, op.getLhs());
+  double off = error.widen(Interval::point(most), error.divisionUlps).hi - most;
+  return std::make_unique<QuotientStep>(std::move(*operands), std::move(lines),
+                                        off);
 }
 
 /// Which infinities of the operand the function takes as it takes numbers
@@ -320,6 +429,12 @@ static std::unique_ptr<Step> makeExtreme(OpResult result,
     return nullptr;
   unsigned number = ctx.of(op->getOperand(0)).constant() ? 0 : 1;
   Value limit = op->getOperand(number), input = op->getOperand(1 - number);
+  if (!ctx.of(limit).constant()) {
+    auto operands = alignAll(op->getOperands(), result, ctx);
+    return operands ? std::make_unique<ExtremeStep>(std::move(*operands),
+                                                    isa<mp::MaxOp>(op) ? 1 : -1)
+                    : nullptr;
+  }
   return isa<mp::MaxOp>(op) ? makeLimit(result, input, limit, {}, ctx)
                             : makeLimit(result, input, {}, limit, ctx);
 }
@@ -339,22 +454,8 @@ static std::unique_ptr<Step> makeBatchNorm(mp::BatchNormOp op,
   constexpr size_t kMostChannels = 1 << 16;
   if (count > kMostChannels)
     return nullptr;
-  auto read = [&](Value value,
-                  double none) -> std::optional<std::vector<double>> {
-    std::vector<double> numbers(count, none);
-    if (!value)
-      return numbers;
-    const AbstractValue &known = ctx.of(value);
-    if (known.mayBeNonFinite() || known.rank() != 1 ||
-        (known.groups() != 1 && known.groups() != count))
-      return std::nullopt;
-    for (size_t i = 0; i < count; ++i) {
-      const Cell &cell = known.cell(known.groups() == 1 ? 0 : i);
-      if (cell.lo != cell.hi)
-        return std::nullopt;
-      numbers[i] = cell.lo;
-    }
-    return numbers;
+  auto read = [&](Value value, double none) {
+    return readParameter(value, count, none, ctx);
   };
   auto mean = read(op.getMean(), 0), variance = read(op.getVariance(), 1),
        scale = read(op.getScale(), 1), bias = read(op.getBias(), 0);
@@ -411,6 +512,7 @@ std::unique_ptr<Step> linear::makePointwise(OpResult result,
         return operands ? std::make_unique<ProductStep>(std::move(*operands))
                         : nullptr;
       })
+      .Case([&](mp::DivOp quotient) { return makeQuotient(quotient, ctx); })
       .Case([&](mp::ClipOp clip) {
         return makeLimit(result, clip.getInput(), clip.getMin(), clip.getMax(),
                          ctx);

@@ -31,9 +31,8 @@ double linear::contractionError(const FloatFormat &format, double terms,
   return addUp(error, mulUp(2 * kSlack, sum));
 }
 
-/// The elements of a constant; nothing if they are many or not all finite.
-static std::optional<std::vector<double>>
-readWeights(const std::optional<WeightView> &view) {
+std::optional<std::vector<double>>
+linear::readWeights(const std::optional<WeightView> &view) {
   if (!view || view->size() > kMostWeights)
     return std::nullopt;
   std::vector<double> numbers(size_t(view->size()));
@@ -41,6 +40,26 @@ readWeights(const std::optional<WeightView> &view) {
   for (double number : numbers)
     if (!std::isfinite(number))
       return std::nullopt;
+  return numbers;
+}
+
+std::optional<std::vector<double>> linear::readParameter(Value value,
+                                                         size_t count,
+                                                         double none,
+                                                         TransferContext &ctx) {
+  std::vector<double> numbers(count, none);
+  if (!value)
+    return numbers;
+  const AbstractValue &known = ctx.of(value);
+  if (known.mayBeNonFinite() || known.rank() != 1 ||
+      (known.groups() != 1 && known.groups() != count))
+    return std::nullopt;
+  for (size_t i = 0; i < count; ++i) {
+    const Cell &cell = known.cell(known.groups() == 1 ? 0 : i);
+    if (cell.lo != cell.hi)
+      return std::nullopt;
+    numbers[i] = cell.lo;
+  }
   return numbers;
 }
 

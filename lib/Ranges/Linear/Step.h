@@ -69,6 +69,8 @@ std::unique_ptr<Step> makePointwise(mlir::OpResult result,
 std::unique_ptr<Step> makeProduct(mlir::OpResult result, TransferContext &ctx);
 std::unique_ptr<Step> makeWindow(mlir::OpResult result, TransferContext &ctx);
 std::unique_ptr<Step> makeView(mlir::OpResult result, TransferContext &ctx);
+std::unique_ptr<Step> makeTable(mlir::OpResult result, TransferContext &ctx);
+std::unique_ptr<Step> makeRows(mlir::OpResult result, TransferContext &ctx);
 
 /// The bound of a cell of a value of `format`, as it is stored. An element that
 /// is stored as an infinity, which few steps admit, counts as if it were
@@ -79,6 +81,16 @@ inline Interval boundOf(const AbstractValue &value, const Cell &cell,
       cell.empty() ? Interval::empty() : Interval{cell.lo, cell.hi};
   return value.mayBeInf() ? bound.widened(format.epsilon()) : bound;
 }
+
+/// The elements of a constant; nothing if they are many or not all finite.
+std::optional<std::vector<double>>
+readWeights(const std::optional<WeightView> &view);
+
+/// The numbers of a vector of `count` parameters, all `none` where there is no
+/// vector; nothing if they are not known, each for itself.
+std::optional<std::vector<double>> readParameter(mlir::Value value,
+                                                 size_t count, double none,
+                                                 TransferContext &ctx);
 
 /// The error of `terms` products or additions in `format` on results whose
 /// terms' magnitudes sum up to `sum`, and what their coefficients are off by.

@@ -5,6 +5,7 @@ import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 from soundness_models import Subject, compare
 from tool import read_ranges
 
@@ -15,7 +16,8 @@ FUNCTIONS = ["Relu", "LeakyRelu", "Sigmoid", "Tanh", "Elu", "Softplus", "HardSig
 class Network:
     """A graph that grows at its end."""
 
-    def __init__(self, random, shape):
+    def __init__(self, random, shape, opset=20):
+        self.opset = opset
         self.random, self.nodes, self.constants = random, [], []
         self.input = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
         self.shapes = {"x": tuple(shape)}
@@ -23,6 +25,11 @@ class Network:
     def constant(self, array):
         name = f"c{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(numpy.asarray(array, numpy.float32), name))
+        return name
+
+    def integers(self, *numbers):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(numpy.array(numbers, numpy.int64), name))
         return name
 
     def weights(self, *shape, scale=1.0):
@@ -38,7 +45,8 @@ class Network:
     def save(self, path, output):
         result = helper.make_tensor_value_info(output, TensorProto.FLOAT, self.shapes[output])
         graph = helper.make_graph(self.nodes, "network", [self.input], [result], self.constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)],
+                                  ir_version=9)
         onnx.checker.check_model(model)
         onnx.save(model, path)
 
@@ -113,7 +121,48 @@ def make_convolutional(random, path):
                                    (1, 4)))
 
 
-MAKERS = {"dense": make_dense, "convolutional": make_convolutional}
+def normalised(network, x):
+    """A step that sees a whole row."""
+    random = network.random
+    rows, width = network.shapes[x]
+    kind = str(random.choice(["Softmax", "LayerNormalization", "GroupNormalization",
+                              "InstanceNormalization", "RMSNormalization", "Div", "Max", "Min"]))
+    shape = (rows, width)
+    if kind == "Softmax":
+        return network.add(kind, [x], shape, axis=int(random.integers(0, 2)))
+    if kind in ("LayerNormalization", "RMSNormalization"):
+        parameters = [network.weights(width) for _ in range(2 if kind[0] == "L" else 1)]
+        return network.add(kind, [x, *parameters], shape, epsilon=float(random.choice([1e-5, 1])))
+    if kind in ("GroupNormalization", "InstanceNormalization"):
+        groups = {"num_groups": 2} if kind[0] == "G" else {}
+        inner = network.add("Reshape", [x, network.integers(rows, 2, width // 2)],
+                            (rows, 2, width // 2))
+        y = network.add(kind, [inner, network.weights(2), network.weights(2)],
+                        (rows, 2, width // 2), epsilon=0.1, **groups)
+        return network.add("Reshape", [y, network.integers(*shape)], shape)
+    other = network.add("MatMul", [x, network.weights(width, width)], shape)
+    if kind == "Div":
+        positive = network.add("Softplus", [other], shape)
+        moved = network.add("Add", [positive, network.constant(random.uniform(0.2, 2))], shape)
+        if random.random() < 0.5:
+            moved = network.add("Neg", [moved], shape)
+        return network.add(kind, [x, moved], shape)
+    return network.add(kind, [x, other], shape)
+
+
+def make_rows(random, path):
+    """Softmax, norms, quotients and extremes between products."""
+    width = int(random.choice([4, 8]))
+    network = Network(random, (2, 6), opset=23)
+    x = network.add("MatMul", ["x", network.weights(6, width)], (2, width))
+    for _ in range(int(random.integers(1, 4))):
+        y = normalised(network, x)
+        z = network.add("MatMul", [y, network.weights(width, width, scale=2)], (2, width))
+        x = network.add(str(random.choice(["Add", "Sub", "Mul"])), [x, z], (2, width))
+    network.save(path, network.add("MatMul", [x, network.weights(width, 3)], (2, 3)))
+
+
+MAKERS = {"dense": make_dense, "convolutional": make_convolutional, "rows": make_rows}
 
 
 @pytest.mark.parametrize("effort", ["default", "high"])
@@ -144,3 +193,54 @@ def test_differences_cancel(tmp_path):
     network.save(tmp_path / "m.onnx", output)
     bound = read_ranges(tmp_path / "m.onnx", "--input", "x=-1:1")["tensors"][output]
     assert 7.999 < bound["lo"] <= 8 <= bound["hi"] < 8.001
+
+
+def test_rows_of_a_table(tmp_path):
+    """Each row of the table sums to 1, the hull of its columns does not."""
+    random = numpy.random.default_rng(0)
+    table = random.uniform(-4, 4, (50, 256))
+    table += (1 - table.sum(1, keepdims=True)) / 256
+    network = Network(random, (3,))
+    network.input = helper.make_tensor_value_info("x", TensorProto.INT64, (3,))
+    rows = network.add("Gather", [network.constant(table), "x"], (3, 256))
+    output = network.add("MatMul", [rows, network.constant(numpy.ones((256, 2)))], (3, 2))
+    network.save(tmp_path / "m.onnx", output)
+    bound = read_ranges(tmp_path / "m.onnx", "--input", "x=0:49")["tensors"][output]
+    assert 0.9 < bound["lo"] <= 1 <= bound["hi"] < 1.1
+
+
+@pytest.mark.parametrize("kind, share", [("Softmax", 0.5), ("LayerNormalization", 0.25),
+                                         ("GroupNormalization", 0.25), ("Div", 0.5), ("Max", 1)])
+def test_what_rows_share_cancels(kind, share, tmp_path):
+    """The elements of a product of the result depend on one operand: through intervals, their
+    radii would add up (to 1.4 to 3.2 times the largest of the result)."""
+    width = 32
+    random = numpy.random.default_rng(1)
+    network = Network(random, (1, width), opset=23)
+    turn = numpy.linalg.qr(random.normal(0, 1, (width, width)))[0]
+    x = network.add("MatMul", ["x", network.constant(turn)], (1, width))
+    shape = (1, width)
+    if kind == "Softmax":
+        y = network.add(kind, [x], shape)
+    elif kind == "LayerNormalization":
+        y = network.add(kind, [x, network.constant(numpy.ones(width))], shape)
+    elif kind == "GroupNormalization":
+        inner = network.add("Reshape", [x, network.integers(1, 4, 8)], (1, 4, 8))
+        inner = network.add(kind, [inner, network.constant(numpy.ones(4)),
+                                   network.constant(numpy.zeros(4))], (1, 4, 8), num_groups=2)
+        y = network.add("Reshape", [inner, network.integers(*shape)], shape)
+    else:
+        other = network.add("MatMul", [x, network.constant(turn)], shape)
+        if kind == "Div":
+            other = network.add("Add", [other, network.constant(8)], shape)
+        y = network.add(kind, [x, other], shape)
+    centre = random.normal(0, 1, shape)
+    network.save(tmp_path / "m.onnx", y)
+    [middle] = ReferenceEvaluator(str(tmp_path / "m.onnx")).run(None, {"x": numpy.float32(centre)})
+    y = network.add("Sub", [y, network.constant(middle)], shape)
+    output = network.add("MatMul", [y, network.constant(turn.T)], shape)
+    network.save(tmp_path / "m.onnx", output)
+    numpy.savez(tmp_path / "box.npz", lo=centre - 0.02, hi=centre + 0.02)
+    tensors = read_ranges(tmp_path / "m.onnx", "--input", f"x=@{tmp_path / 'box.npz'}")["tensors"]
+    radii = [max(abs(tensors[name]["lo"]), abs(tensors[name]["hi"])) for name in (y, output)]
+    assert radii[1] <= share * radii[0]
