@@ -216,6 +216,16 @@ static bool passesOn(Operation *op, unsigned index) {
   return index == 0 && (isa<mp::CastOp>(op) || isViewLike(op));
 }
 
+/// A square, sum or length of numbers that only the constant keeps away from
+/// zero: of a row of zeros it is that of the constant.
+static bool gathersGuarded(Operation *op, unsigned index) {
+  if (hasRole(op, Role::Multiplication))
+    return op->getNumOperands() == 2 && op->getOperand(0) == op->getOperand(1);
+  return index == 0 &&
+         hasRole(op, Role::Square | Role::MagnitudeSum | Role::Sum) &&
+         !hasRole(op, Role::Addition);
+}
+
 /// Finds the guard along uses, cut off where they get wide (`budget`) or long.
 static bool follow(OpOperand &use, bool safeguarded, unsigned depth,
                    unsigned &budget, Guard &guard) {
@@ -230,9 +240,10 @@ static bool follow(OpOperand &use, bool safeguarded, unsigned depth,
   }
   bool safeguard = !safeguarded && isSafeguard(op, index);
   bool root = isRoot(op, index);
-  if (!safeguard && !root && !passesOn(op, index))
+  bool gathers = safeguarded && gathersGuarded(op, index);
+  if (!safeguard && !root && !gathers && !passesOn(op, index))
     return false;
-  if (safeguard || root)
+  if (safeguard || root || gathers)
     guard.path.push_back(op);
   for (OpOperand &next : op->getResult(0).getUses())
     if (follow(next, safeguarded || safeguard, depth - 1, budget, guard))
@@ -243,7 +254,7 @@ static bool follow(OpOperand &use, bool safeguarded, unsigned depth,
     guard.op = op;
     return true;
   }
-  if (safeguard)
+  if (safeguard || gathers)
     guard.path.pop_back();
   return false;
 }

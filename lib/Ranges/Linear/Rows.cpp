@@ -305,8 +305,8 @@ NormStep::Row NormStep::statistics(const Box &row) const {
   // At most the square of half the width, which the mean's error adds to.
   if (norm.centred) {
     double half = addUp(all.width() / 2, found.meanError);
-    variance.hi = std::min(variance.hi,
-                           mulUp(mulUp(half, half), 1 + 8 * relative + 8 * unit));
+    variance.hi = std::min(
+        variance.hi, mulUp(mulUp(half, half), 1 + 8 * relative + 8 * unit));
   }
   double epsilon = norm.format->round(norm.epsilon);
   Interval radicand =
@@ -344,9 +344,8 @@ void NormStep::pull(const Part &part, Forms &forms) const {
       row.total.resize(forms.rows);
     }
     Interval x = deviation(boundOf(index), row.sum);
-    Interval y =
-        intersect(x.widened(2 * unit, row.meanError) * row.inverse,
-                  Interval::symmetric(closed));
+    Interval y = intersect(x.widened(2 * unit, row.meanError) * row.inverse,
+                           Interval::symmetric(closed));
     double most = mulUp(std::fabs(scale), y.maxAbs());
     forms.addNumber(from, bias);
     // Gain and bias may be applied to what was stored.
@@ -446,8 +445,8 @@ static std::unique_ptr<Step> makeRowNorm(OpT op, OpResult result, Value bias,
                         wholeFrom(shape, rank - 1), ctx);
 }
 
-static std::unique_ptr<Step> makeGroupNorm(mp::GroupNormOp op,
-                                           OpResult result, const Shape &shape,
+static std::unique_ptr<Step> makeGroupNorm(mp::GroupNormOp op, OpResult result,
+                                           const Shape &shape,
                                            TransferContext &ctx) {
   int64_t groups = op.getNumGroups();
   if (op.getChannelsLast() || groups <= 0 || shape[1] % groups)

@@ -157,6 +157,17 @@ static Value findOther(OpOperand &use) {
   return guards ? op->getOperand(1 - use.getOperandNumber()) : Value();
 }
 
+static bool isLimitOrSum(Operation *op) {
+  return hasRole(op, Role::Addition | Role::LimitsBelow | Role::Select);
+}
+
+/// True if the constant is added to the elements of what is squared or summed.
+static bool isGathered(const Guard &guard) {
+  return llvm::any_of(guard.path, [](Operation *op) {
+    return !isLimitOrSum(op) && !hasRole(op, Role::Root | Role::Power);
+  });
+}
+
 /// True if the constant guards zeros of which the effect tells nothing: numbers
 /// that become 0 where they are stored, or a case that no estimate expects and
 /// that some samples are, the length of a vector, or a number that is 0 for a
@@ -183,16 +194,17 @@ static bool guardsZeros(const Guarded &guarded, FlushedShares &shares,
   if (isNormalization(first) ||
       llvm::any_of(guarded.first().path, isNormalization))
     return false;
-  if (isRoot(first) || llvm::any_of(guarded.first().path, isRoot))
+  if (!isGathered(guarded.first()) &&
+      (isRoot(first) || llvm::any_of(guarded.first().path, isRoot)))
     return !guards || !(sumsPositive(other) || isNonZeroForZeros(other));
   return guards && isZeroForZeros(other);
 }
 
 static void addPath(FindingBuilder &finding, const Guarded &guarded) {
   for (Operation *op : guarded.first().path)
-    finding.cause(op, hasRole(op, Role::Root)
-                          ? "takes the root, 0 again"
-                          : "is 0 where its other operand is");
+    finding.cause(op, hasRole(op, Role::Root) ? "takes the root, 0 again"
+                      : isLimitOrSum(op) ? "is 0 where its other operand is"
+                                         : "is 0 for a row of zeros");
   size_t others = guarded.guards.size() - 1;
   std::string more = others ? " (and " + std::to_string(others) + " more)" : "";
   finding.cause(guarded.first().op, "is the " + describeOp(guarded.first().op) +
@@ -214,6 +226,8 @@ static void keepGuard(const Guard &guard, double epsilon,
     kept.insert(op);
     if (hasRole(op, Role::Root | Role::Power))
       epsilon = std::sqrt(epsilon); // other roots make it larger still
+    else if (hasRole(op, Role::Square | Role::Multiplication))
+      epsilon *= epsilon;
   }
   if (guard.path.empty() || format.flushes(epsilon))
     kept.insert(guard.op);
@@ -266,6 +280,7 @@ void ConstantUnderflow::reportSubnormal(const ConstantUse &use,
   std::string dtype = getDtypeName(use.type);
   FindingBuilder finding = start(use, *guarded.use);
   finding.severity(Severity::Note)
+      .about(guarded.use->get())
       .message(
           "epsilon " + formatNumber(use.stats.minNonZero) +
           " is subnormal in " + dtype +

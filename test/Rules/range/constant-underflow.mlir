@@ -55,6 +55,54 @@ func.func @epsilon_forms(%x: tensor<4xf16>, %n: tensor<4xf16>) {
 
 // -----
 
+// Added to the elements of a length, and of squares that are added up.
+func.func @epsilon_of_elements(%x: tensor<4x3xf16>) {
+  // expected-note @below {{its value 1e-08}}
+  %a = mp.constant dense<1.0e-8> : tensor<f32>
+  %0 = mp.cast %a : (tensor<f32>) -> tensor<f16>
+  // expected-error @below {{epsilon 1e-08 is 0 in f16 and guards nothing: div by 0}}
+  // expected-note @below {{is 0 where its other operand is}}
+  %1 = mp.add %x, %0 : (tensor<4x3xf16>, tensor<f16>) -> tensor<4x3xf16>
+  // expected-note @below {{is 0 for a row of zeros}}
+  %2 = mp.reduce_l2 %1 {axes = array<i64: 1>} : (tensor<4x3xf16>) -> tensor<4x1xf16>
+  // expected-note @below {{is the div that the constant guards}}
+  %3 = mp.div %x, %2 : (tensor<4x3xf16>, tensor<4x1xf16>) -> tensor<4x3xf16>
+  // expected-note @below {{its value 2e-08}}
+  %b = mp.constant dense<2.0e-8> : tensor<f32>
+  %4 = mp.cast %b : (tensor<f32>) -> tensor<f16>
+  // expected-error @below {{epsilon 2e-08 is 0 in f16 and guards nothing: div by 0}}
+  // expected-note @below {{is 0 where its other operand is}}
+  %5 = mp.add %x, %4 : (tensor<4x3xf16>, tensor<f16>) -> tensor<4x3xf16>
+  // expected-note @below {{is 0 for a row of zeros}}
+  %6 = mp.mul %5, %5 : (tensor<4x3xf16>, tensor<4x3xf16>) -> tensor<4x3xf16>
+  // expected-note @below {{is 0 for a row of zeros}}
+  %7 = mp.reduce_sum %6 {axes = array<i64: 1>} : (tensor<4x3xf16>) -> tensor<4x1xf16>
+  // expected-note @below {{takes the root, 0 again}}
+  %8 = mp.sqrt %7 : (tensor<4x1xf16>) -> tensor<4x1xf16>
+  // expected-note @below {{is the div that the constant guards}}
+  %9 = mp.div %x, %8 : (tensor<4x3xf16>, tensor<4x1xf16>) -> tensor<4x3xf16>
+  return
+}
+
+// -----
+
+// Bfloat16 holds it, and so does a larger one float16.
+func.func @epsilon_of_elements_that_stays(%x: tensor<4x3xbf16>, %y: tensor<4x3xf16>) {
+  %a = mp.constant dense<1.0e-8> : tensor<f32>
+  %0 = mp.cast %a : (tensor<f32>) -> tensor<bf16>
+  %1 = mp.add %x, %0 : (tensor<4x3xbf16>, tensor<bf16>) -> tensor<4x3xbf16>
+  %2 = mp.reduce_l2 %1 {axes = array<i64: 1>} : (tensor<4x3xbf16>) -> tensor<4x1xbf16>
+  %3 = mp.div %x, %2 : (tensor<4x3xbf16>, tensor<4x1xbf16>) -> tensor<4x3xbf16>
+  %b = mp.constant dense<1.0e-3> : tensor<f32>
+  %4 = mp.cast %b : (tensor<f32>) -> tensor<f16>
+  %5 = mp.add %y, %4 : (tensor<4x3xf16>, tensor<f16>) -> tensor<4x3xf16>
+  %6 = mp.reduce_l2 %5 {axes = array<i64: 1>} : (tensor<4x3xf16>) -> tensor<4x1xf16>
+  %7 = mp.div %y, %6 : (tensor<4x3xf16>, tensor<4x1xf16>) -> tensor<4x3xf16>
+  return
+}
+
+// -----
+
 // The root itself: finite forwards.
 func.func @epsilon_of_a_root(%v: tensor<4xf16>) -> tensor<4xf16> {
   // expected-note @below {{its value 1e-08}}
