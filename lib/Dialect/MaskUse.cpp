@@ -153,9 +153,21 @@ static bool isZeroOrOne(Value value, unsigned depth = 8) {
   return false;
 }
 
+/// True if the value is only subtracted.
+static bool isSubtracted(Value value) {
+  return !value.use_empty() &&
+         llvm::all_of(value.getUses(), [](OpOperand &use) {
+           return isa<NegOp>(use.getOwner()) ||
+                  (isa<SubOp>(use.getOwner()) && use.getOperandNumber() == 1);
+         });
+}
+
 void MaskSearch::lookAtMul(MulOp op, unsigned operand, Form form) {
   Value other = op->getOperand(1 - operand);
   std::optional<double> factor = getSplatConstant(other);
+  // scores - (1 - x) 10000
+  if (factor && isSubtracted(op.getResult()))
+    factor = -*factor;
   if (form == Form::Dropped && isPenalty(factor))
     penalty = "1 - x is scaled by " + print(*factor);
   else if (form == Form::Below && factor && isPenalty(-*factor))

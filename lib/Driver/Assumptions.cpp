@@ -78,13 +78,16 @@ static bool coversPositions(BlockArgument input) {
                       });
 }
 
-// True if 0 and 1 are declared, and no more, of an input that is a mask whose
-// padded positions have no part in outputs: those are seldom masked, not in
-// every other place.
-static bool declaresMask(BlockArgument input, const InputRange &range) {
+// True if 0 and 1 are declared, and no more, of an input that is a mask.
+static bool declaresZeroOrOne(BlockArgument input, const InputRange &range) {
   return range.file.empty() && !range.mean && range.bound &&
-         *range.bound == Interval{0, 1} && isMask(input) &&
-         !coversPositions(input);
+         *range.bound == Interval{0, 1} && isMask(input);
+}
+
+// True if, besides, its padded positions have no part in outputs: those are
+// seldom masked, not in every other place.
+static bool declaresMask(BlockArgument input, const InputRange &range) {
+  return declaresZeroOrOne(input, range) && !coversPositions(input);
 }
 
 static Assumption assume(StringRef name, const InputRange *range,
@@ -261,6 +264,8 @@ static DictionaryAttr describe(const AssumedInput &assumed, Builder &builder) {
                                               : assumption.source));
   if (mask)
     add(kMaskKey, builder.getUnitAttr());
+  else if (declared && declaresZeroOrOne(input, *declared))
+    add(kIntegralKey, builder.getUnitAttr());
   bool byElement = declared && declared->elements;
   if (!byElement || declared->mean) {
     add("mean", builder.getF64FloatAttr(assumption.mean));

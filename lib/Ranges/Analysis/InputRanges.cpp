@@ -187,6 +187,8 @@ AbstractValue mpopt::inputRange(BlockArgument input, DictionaryAttr assume) {
     const Cell &cell = value.cell(0);
     value.negInf = !integer && cell.lo == -INFINITY;
     value.posInf = !integer && cell.hi == INFINITY;
+    if (assume.contains(kIntegralKey))
+      value.claimIntegral();
     return value;
   }
   if (isa<FloatType>(element)) {

@@ -373,3 +373,18 @@ def test_findings_and_exit_status_agree_with_the_sum(tmp_path: Path):
     arguments = ["--check", file, "--precision", "fp16", "--input", "x=-4:4", "--input", "x~0,1"]
     assert run_mpopt(*arguments, "--set", "effect-warning=1e-5").returncode == 1
     assert run_mpopt(*arguments, "--set", "effect-warning=0.9", "--set", "effect-error=0.95").returncode == 0
+
+
+def test_a_declared_mask_holds_zero_and_one(tmp_path: Path):
+    """Floats of a mask for which 0:1 is declared are exact in FP16; other floats are not."""
+    graph = Graph()
+    dropped = graph.add("Sub", graph.number(1), "mask")
+    scores = graph.add("Sub", graph.linear("x", 16, 16), graph.add("Mul", dropped, graph.number(1e4)))
+    model = graph.model([BATCH, 16], graph.add("Softmax", scores, axis=-1))
+    model.graph.input.append(helper.make_tensor_value_info("mask", TensorProto.FLOAT, [BATCH, 16]))
+    file = tmp_path / "model.onnx"
+    onnx.save(model, file)
+    [effect] = check(file, "--input", "mask=0:1")["effects"]
+    assert effect["expected_error"] < 0.02
+    [effect] = check(file, "--input", "mask=0:0.9")["effects"]
+    assert effect["expected_error"] > 0.2

@@ -17,6 +17,8 @@ namespace mpopt {
 /// A key of `mp.assume` (RangeAnalysis.h): the input is a mask of zeros and
 /// ones (unit).
 inline constexpr llvm::StringLiteral kMaskKey = "mask";
+/// Another: the floats are whole numbers, as those of a mask are (unit).
+inline constexpr llvm::StringLiteral kIntegralKey = "integral";
 /// Beside `lo_elements` and `hi_elements`, of their shape: the moments of the
 /// elements that a bound is for.
 inline constexpr llvm::StringLiteral kMeanElementsKey = "mean_elements",
