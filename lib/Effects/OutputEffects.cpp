@@ -115,6 +115,69 @@ void OutputEffects::attribute(ArrayRef<OutputEffect> deciders) {
   }
 }
 
+/// The floats that decide which elements `chosen` has, in front of what rounds
+/// them to whole numbers.
+static SmallVector<Value, 2> findChoosing(Value chosen) {
+  SmallVector<Value, 2> choosing;
+  for (Value operand : chosen.getDefiningOp()->getOperands())
+    if (!isa<FloatType>(getElementType(operand)))
+      for (Value value : findDeciding(operand)) {
+        Operation *op = getMaker(value, Peel::InsertedCasts);
+        choosing.push_back(roundsToWhole(op) ? op->getOperand(0) : value);
+      }
+  return choosing;
+}
+
+/// Gives the squares of elements that are another choice to the tensors by
+/// whose rounding they are.
+static void attributeChoices(ModuleOp module, const RangeAnalysis &ranges,
+                             const NonFinite &nonFinite,
+                             const ChangedDecisions &changed,
+                             MutableArrayRef<OutputEffect> outputs) {
+  // What does less is not named.
+  constexpr double kLeast = 0.1;
+  llvm::MapVector<Value, SmallVector<Value, 2>> choices;
+  std::vector<OutputEffect> deciders;
+  for (const OutputEffect &output : outputs) {
+    double all = 0;
+    for (auto [value, square] : output.squares)
+      all += square;
+    for (auto [value, square] : output.squares)
+      if (square >= kLeast * all && changed.errorOf(value).square > 0)
+        choices[value] = findChoosing(value);
+  }
+  for (const auto &[chosen, choosing] : choices)
+    for (Value value : choosing)
+      deciders.emplace_back().value = value;
+  if (deciders.empty())
+    return;
+  OutputErrors errors(module, ranges, nonFinite, deciders);
+  errors.judge(deciders);
+  for (const auto &[chosen, choosing] : choices) {
+    llvm::MapVector<Value, double> parts;
+    double all = 0;
+    for (const OutputEffect &decider : deciders)
+      if (llvm::is_contained(choosing, decider.value))
+        for (auto [value, square] : decider.squares) {
+          parts[value] += square;
+          all += square;
+        }
+    for (OutputEffect &output : outputs) {
+      double square = output.squares.lookup(chosen);
+      if (square == 0 || all == 0)
+        continue;
+      output.squares.erase(chosen);
+      for (auto [value, part] : parts)
+        output.squares[value] += square * part / all;
+      for (CausedError::Sum &sum : output.sums)
+        if (llvm::is_contained(sum.values, chosen))
+          for (auto [value, part] : parts)
+            if (!llvm::is_contained(sum.values, value))
+              sum.values.push_back(value);
+    }
+  }
+}
+
 OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
                              ArrayRef<FindingList::Entry> findings,
                              bool attributeDecisions) {
@@ -155,6 +218,7 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
   attribute(ArrayRef(judged).drop_front(outputs.size()));
   judged.resize(outputs.size());
   outputs = std::move(judged);
+  attributeChoices(module, ranges, nonFinite, errors.getDecisions(), outputs);
   assumeSizes(module, ranges, findings, attributeDecisions);
   for (const OutputEffect &output : outputs)
     for (const auto &[value, square] : output.squares)
@@ -257,7 +321,9 @@ std::optional<double> OutputEffects::errorBy(ArrayRef<Value> values,
   double sum = 0;
   for (Value value : values)
     sum += output.squares.lookup(value);
-  return std::min(std::sqrt(sum), output.limit);
+  // Choices that change are few large errors: squares say more of them than the
+  // largest error has.
+  return std::min({std::sqrt(sum), output.limit, *output.error});
 }
 
 bool OutputEffects::reaches(Value value, size_t output) const {

@@ -251,27 +251,33 @@ static std::optional<double> shareOfFunction(Value value,
   function->evaluate(points, stored, /*asStored=*/true);
   double changed = 0, count = 0;
   for (auto [is, becomes] : llvm::zip_equal(exact, stored)) {
-    // FP32 does not know either on which side of an edge it is.
+    // FP32 does not know either on which side of an edge it is, but it is not
+    // off by a whole one.
     double toEdge = std::fabs(is - std::round(is));
-    if (!std::isfinite(is) || !std::isfinite(becomes) ||
-        toEdge < kUncertain * std::fabs(is))
+    bool isAtEdge = toEdge < kUncertain * std::fabs(is);
+    bool isFar = std::fabs(is - becomes) > 1;
+    if (!std::isfinite(is) || !std::isfinite(becomes) || (isAtEdge && !isFar))
       continue;
     ++count;
-    changed += std::trunc(is) != std::trunc(becomes);
+    changed += isFar || std::trunc(is) != std::trunc(becomes);
   }
   return count > 0 ? changed / count : 0;
 }
 
 /// The share of whole numbers that change, with edges at a distance of 1.
 std::optional<double> ChangedDecisions::shareOfWhole(Value value) const {
-  if (ranges.preRounding(value).integral)
-    return 0;
+  Operation *whole = getMaker(value, Peel::InsertedCasts);
+  if (isa_and_present<mp::FloorOp, mp::CeilOp, mp::TruncOp>(whole))
+    value = whole->getOperand(0);
   if (auto share = shareOfFunction(value, ranges))
     return share;
   if (!moments.isKnown(value))
     return std::nullopt;
   TensorMoments own = moments.of(value);
   double error = own.error;
+  // Whole numbers that change do by 1 at least.
+  if (ranges.preRounding(value).integral)
+    return std::min(1.0, error);
   if (error > 0)
     error += (kAtGrid - 1) * squareOfRounding(value) * own.square;
   return std::min(1.0, std::sqrt(2 * error / std::numbers::pi));

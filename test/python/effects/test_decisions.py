@@ -15,6 +15,7 @@ CASES = {
     "order": ("int64[16, 64]", "v, y = TopK <axis = -1> (x, all)", lambda x: numpy.argsort(-x, -1, kind="stable")),
     "greater": ("bool[16, 64]", "y = Greater (x, edge)", lambda x: x > 101),
     "nearest": ("int64[16, 1]", "d = Sub (x, edge) a = Abs (d) y = ArgMin <axis = -1> (a)", lambda x: abs(x - 101).argmin(-1)),
+    "floor": ("int64[16, 64]", "f = Floor (x) y = Cast <to = 7> (f)", lambda x: numpy.floor(x).astype(numpy.int64)),
     "whole": ("int64[16, 64]", "y = Cast <to = 7> (x)", lambda x: x.astype(numpy.int64)),
 }
 
@@ -73,3 +74,30 @@ def test_what_is_exact_does_not_change(tmp_path):
         }"""), path)
     found = json.loads(run_mpopt("--check", path, "--precision", "bf16", "--input", "x=-100:100", "--format", "json").stdout)
     assert "decisions" not in found or found["decisions"][0]["changed"] < 0.05
+
+
+def test_rows_that_rounded_positions_choose(tmp_path):
+    """The cast of positions past 2048 chooses other rows, and is named and kept in FP32 for that."""
+    path, keep = tmp_path / "m.onnx", tmp_path / "keep.json"
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 20]>
+        g (int64[1, 64] p) => (float[1, 64, 8] y) <float half = {0.5}, float quarter = {0.25}, float[2002, 8] table> {
+          f = Cast <to = 1> (p)
+          h = Mul (f, half)
+          m = Add (h, quarter)
+          w = Floor (m)
+          i = Cast <to = 7> (w)
+          y = Gather <axis = 0> (table, i)
+        }""")
+    table = numpy.random.default_rng(0).normal(0, 1, (2002, 8)).astype(numpy.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(table, "table"))
+    for node in model.graph.node:
+        node.name = node.output[0]
+    onnx.save(model, path)
+    arguments = ["--check", path, "--precision", "fp16", "--input", "p=0:4000", "--format", "json"]
+    report = json.loads(run_mpopt(*arguments, "--keep-fp32", keep).stdout)
+    [effect] = report["effects"]
+    assert effect["expected_error"] > 0.25
+    first = report["findings"][0]
+    assert (first["rule"], first["op"]["name"]) in {("MP303", "f"), ("MP302", "m")}
+    assert first["effect"]["expected_error"] <= effect["expected_error"]
+    assert {"f", "h", "m"} <= {op["name"] for op in json.loads(keep.read_text())["ops"]}
