@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Three forms whose operands are known to be close: x - mean(x), the variance
-// as E[x^2] - E[x]^2, and (x + c) - c. 1 - p is MP306's.
+// as E[x^2] - E[x]^2, and (x + c) - c; and any other sum or difference that is
+// expected to be small beside its operands. 1 - p is MP306's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,15 +34,18 @@ struct Cancellation : mpopt::impl::CancellationBase<Cancellation> {
           op->getNumOperands() != 2 ||
           !isLowPrecision(getElementType(op->getResult(0))))
         return;
-      if (hasRole(op, Role::Subtraction))
-        judge(op, ranges);
-      judgeUndone(op, ranges);
+      if ((hasRole(op, Role::Subtraction) && judge(op, ranges)) ||
+          judgeUndone(op, ranges))
+        return;
+      judgeSmall(op, ranges);
     });
   }
 
 private:
-  void judge(Operation *op, const RangeAnalysis &ranges);
-  void judgeUndone(Operation *op, const RangeAnalysis &ranges);
+  // True if the op has the form.
+  bool judge(Operation *op, const RangeAnalysis &ranges);
+  bool judgeUndone(Operation *op, const RangeAnalysis &ranges);
+  void judgeSmall(Operation *op, const RangeAnalysis &ranges);
 };
 } // namespace
 
@@ -90,7 +94,7 @@ static double getSize(const AbstractValue &value) {
 }
 
 /// (x + c) - c and (x - c) + c: what is left of x after the sum was rounded.
-void Cancellation::judgeUndone(Operation *op, const RangeAnalysis &ranges) {
+bool Cancellation::judgeUndone(Operation *op, const RangeAnalysis &ranges) {
   bool subtracts = hasRole(op, Role::Subtraction);
   for (unsigned index : {0u, 1u}) {
     if (index == 1 && subtracts)
@@ -131,11 +135,48 @@ void Cancellation::judgeUndone(Operation *op, const RangeAnalysis &ranges) {
                 {FixAction::Kind::TakeOther,
                  {op, sum},
                  {sum->getOperand(0) == left ? 0u : 1u}});
-    return;
+    return true;
   }
+  return false;
 }
 
-void Cancellation::judge(Operation *op, const RangeAnalysis &ranges) {
+/// Any other operands, by what is expected of the result.
+void Cancellation::judgeSmall(Operation *op, const RangeAnalysis &ranges) {
+  const AbstractValue &result = ranges.preRounding(op->getResult(0));
+  if (!result.hasLikely())
+    return;
+  double size = getSize(result), rounding = 0, largest = 0;
+  for (Value operand : op->getOperands()) {
+    const FloatFormat *format = getFloatFormat(getElementType(operand));
+    const AbstractValue &value = ranges.preRounding(operand);
+    if (!format || !value.hasLikely() || isConstant(operand))
+      return;
+    double its = getSize(value);
+    bool exact =
+        value.integral && value.hull().absMax() <= 1 / format->unitRoundoff();
+    if (!exact && its < format->overflowFrom)
+      rounding = std::hypot(rounding, its * format->unitRoundoff());
+    largest = std::max(largest, its);
+  }
+  double error = rounding / size;
+  if (!(size > 0 && error >= threshold("cancellation-error")))
+    return;
+  Value larger = op->getOperand(
+      getSize(ranges.preRounding(op->getOperand(0))) < largest ? 1 : 0);
+  const FloatFormat &format = *getFloatFormat(getElementType(larger));
+  FindingBuilder finding = report(op, op->getResult(0));
+  finding.likely()
+      .watch(Decision::Cancellation, op->getResult(0), larger)
+      .message(
+          "values of " + formatNumber(largest) + " cancel: what is left, " +
+          formatNumber(size) + ", has an error of " +
+          formatNumber(std::round(std::min(error, 9.99) * 100)) + " % of it" +
+          (error > 9.99 ? " and more" : "") + ", since neighbours in " +
+          format.name + " are " + formatNumber(format.ulp(largest)) + " apart");
+  fixByKeeping(finding, getElementType(larger), "the operands and the result");
+}
+
+bool Cancellation::judge(Operation *op, const RangeAnalysis &ranges) {
   Value lhs = op->getOperand(0), rhs = op->getOperand(1);
   const FloatFormat &format = *getFloatFormat(getElementType(op->getResult(0)));
   Value centred, variance;
@@ -148,14 +189,14 @@ void Cancellation::judge(Operation *op, const RangeAnalysis &ranges) {
           variance = base;
   Value value = centred ? centred : variance;
   if (!value || !ranges.of(value).hasLikely())
-    return;
+    return bool(value);
   Cell hull = ranges.of(value).hull();
   double spread = std::sqrt(hull.variance);
   double ratio = std::fabs(hull.mean) / spread;
   // Half an ulp of the mean, or of its square, against the result.
   double error = format.unitRoundoff() * (centred ? ratio : 1 + ratio * ratio);
   if (!(error >= threshold("cancellation-error")))
-    return;
+    return true;
   FindingBuilder finding = report(op, op->getResult(0));
   finding.likely()
       .watch(Decision::Cancellation, op->getResult(0), lhs)
@@ -175,4 +216,5 @@ void Cancellation::judge(Operation *op, const RangeAnalysis &ranges) {
                 "compute the variance as the mean of (x - mean(x))^2",
                 {FixAction::Kind::CentreFirst,
                  {op, getMaker(lhs, Peel::CastsAndViews)}});
+  return true;
 }

@@ -67,3 +67,33 @@ func.func @clean_f32(%x: tensor<4x64xf32> {mp.assume = {lo = 0.0 : f64, hi = 100
   %1 = mp.sub %x, %0 : (tensor<4x64xf32>, tensor<4x1xf32>) -> tensor<4x64xf32>
   return %1 : tensor<4x64xf32>
 }
+
+// -----
+
+func.func @close_f16(%x: tensor<8xf16> {mp.assume = {lo = 990.0 : f64, hi = 1010.0 : f64, mean = 1000.0 : f64, std = 0.5 : f64, source = "option"}}, %y: tensor<8xf16> {mp.assume = {lo = 990.0 : f64, hi = 1010.0 : f64, mean = 1000.0 : f64, std = 0.5 : f64, source = "option"}}) -> tensor<8xf16> {
+  // expected-warning @below {{values of 1000 cancel: what is left, 0.707107, has an error}}
+  %0 = mp.sub %x, %y : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  return %0 : tensor<8xf16>
+}
+
+// -----
+
+func.func @close_bf16(%x: tensor<8xbf16> {mp.assume = {lo = 990.0 : f64, hi = 1010.0 : f64, mean = 1000.0 : f64, std = 3.0 : f64, source = "option"}}, %y: tensor<8xbf16> {mp.assume = {lo = 990.0 : f64, hi = 1010.0 : f64, mean = 1000.0 : f64, std = 3.0 : f64, source = "option"}}) -> tensor<8xbf16> {
+  // expected-warning @below {{values of 1000 cancel: what is left, 4.24264, has an error}}
+  %0 = mp.sub %x, %y : (tensor<8xbf16>, tensor<8xbf16>) -> tensor<8xbf16>
+  return %0 : tensor<8xbf16>
+}
+
+// -----
+
+func.func @apart_f16(%x: tensor<8xf16> {mp.assume = {lo = 990.0 : f64, hi = 1010.0 : f64, mean = 1000.0 : f64, std = 8.0 : f64, source = "option"}}, %y: tensor<8xf16> {mp.assume = {lo = 990.0 : f64, hi = 1010.0 : f64, mean = 1000.0 : f64, std = 8.0 : f64, source = "option"}}) -> tensor<8xf16> {
+  %0 = mp.sub %x, %y : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  return %0 : tensor<8xf16>
+}
+
+// -----
+
+func.func @close_f32(%x: tensor<8xf32> {mp.assume = {lo = 990.0 : f64, hi = 1010.0 : f64, mean = 1000.0 : f64, std = 0.5 : f64, source = "option"}}, %y: tensor<8xf32> {mp.assume = {lo = 990.0 : f64, hi = 1010.0 : f64, mean = 1000.0 : f64, std = 0.5 : f64, source = "option"}}) -> tensor<8xf32> {
+  %0 = mp.sub %x, %y : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
