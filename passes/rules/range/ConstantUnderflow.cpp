@@ -123,29 +123,41 @@ static bool losesSome(Value value, FlushedShares &shares) {
   return share && count && *share * double(*count) >= 1;
 }
 
-/// True if a sum of rectified numbers is expected to be 0 in a run: of n normal
-/// numbers all are below 0 with the probability P(x < 0)^n.
-static bool expectsZeroSum(Value sum, const RangeAnalysis &ranges) {
+/// The rectifier whose results, or their magnitudes or squares, `sum` adds up;
+/// null for other values.
+static Operation *findRectified(Value sum) {
   Operation *op = getMaker(sum, Peel::CastsAndViews);
-  Operation *term = hasRole(op, Role::Sum)
-                        ? getMaker(op->getOperand(0), Peel::CastsAndViews)
-                        : nullptr;
-  if (!hasRole(term, Role::Rectifier))
+  if (!op || !hasRole(op, Role::Sum | Role::MagnitudeSum))
+    return nullptr;
+  do
+    op = getMaker(op->getOperand(0), Peel::CastsAndViews);
+  while (op && !hasRole(op, Role::Rectifier) && op->getNumOperands() == 1 &&
+         hasRole(op, Role::KeepsZeros | Role::Square));
+  return hasRole(op, Role::Rectifier) ? op : nullptr;
+}
+
+/// True if a sum of rectified numbers is expected to be 0 in a run: of n normal
+/// numbers all are below 0 with the probability P(x < 0)^n, which is 1 for a
+/// channel that no input reaches.
+static bool expectsZeroSum(Value sum, const RangeAnalysis &ranges) {
+  Operation *term = findRectified(sum);
+  if (!term)
     return false;
   const AbstractValue &x = ranges.preRounding(term->getOperand(0));
   std::optional<int64_t> terms = getNumElements(getShape(term->getResult(0))),
                          sums = getNumElements(getShape(sum));
   if (!x.hasLikely() || !terms || !sums || *sums == 0)
     return false;
-  Cell hull = x.hull();
-  double below = hull.variance > 0
-                     ? normalShareBelow(-hull.mean / std::sqrt(hull.variance))
-                     : hull.mean <= 0;
-  // A test set has so many samples, more or less.
-  constexpr double kSamples = 1000;
-  return kSamples * double(*sums) *
-             std::pow(below, double(*terms) / double(*sums)) >=
-         1;
+  return llvm::any_of(x.cells(), [&](const Cell &cell) {
+    double below = cell.variance > 0
+                       ? normalShareBelow(-cell.mean / std::sqrt(cell.variance))
+                       : cell.mean <= 0;
+    // A test set has so many samples, more or less.
+    constexpr double kSamples = 1000;
+    return kSamples * double(*sums) / double(x.groups()) *
+               std::pow(below, double(*terms) / double(*sums)) >=
+           1;
+  });
 }
 
 /// The operand that the constant is added to or bounds below; null for other

@@ -197,3 +197,21 @@ func.func @clean(%w: tensor<4xf32>, %x: tensor<2x4xf16>, %g: tensor<4xf16>, %b: 
   %9 = mp.layer_norm %x scale %g {epsilon = 1.0e-12} : (tensor<2x4xf16>, tensor<4xf16>) -> tensor<2x4xf16>
   return
 }
+
+// -----
+
+// The mean magnitude of a channel that no input reaches is 0.
+func.func @epsilon_beside_dead_channels(%x: tensor<4x2x6xf16> {mp.assume = {lo = -60.0 : f64, hi = 60.0 : f64, mean = -30.0 : f64, std = 1.0 : f64, source = "option"}}) -> tensor<4x2x6xf16> {
+  // expected-note @below {{its value 1e-08}}
+  %a = mp.constant dense<1.0e-8> : tensor<f32>
+  %0 = mp.cast %a : (tensor<f32>) -> tensor<f16>
+  %1 = mp.relu %x : (tensor<4x2x6xf16>) -> tensor<4x2x6xf16>
+  %2 = mp.abs %1 : (tensor<4x2x6xf16>) -> tensor<4x2x6xf16>
+  %3 = mp.reduce_mean %2 {axes = array<i64: 2>, keep_dims = true} : (tensor<4x2x6xf16>) -> tensor<4x2x1xf16>
+  // expected-error @below {{epsilon 1e-08 is 0 in f16 and guards nothing: div by 0}}
+  // expected-note @below {{is 0 where its other operand is}}
+  %4 = mp.add %3, %0 : (tensor<4x2x1xf16>, tensor<f16>) -> tensor<4x2x1xf16>
+  // expected-note @below {{is the div that the constant guards}}
+  %5 = mp.div %1, %4 : (tensor<4x2x6xf16>, tensor<4x2x1xf16>) -> tensor<4x2x6xf16>
+  return %5 : tensor<4x2x6xf16>
+}
