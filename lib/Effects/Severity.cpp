@@ -158,6 +158,19 @@ static bool holdsTruths(Value value) {
          getElementType(op->getOperand(0)).isInteger(1);
 }
 
+/// The op whose result, as it is stored, causes most of the error; else that of
+/// the output.
+static Operation *findPlace(const OutputEffect &output,
+                            ArrayRef<std::pair<Value, double>> causes) {
+  constexpr double kMost = 0.5;
+  if (!causes.empty() && causes.front().second >= kMost)
+    if (Operation *op = getMaker(causes.front().first, Peel::InsertedCasts);
+        op && !isa<mp::ConstantOp>(op))
+      return op;
+  Operation *op = output.value.getDefiningOp();
+  return op ? op : Value(output.value).getParentBlock()->getTerminator();
+}
+
 void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
                                const RangeAnalysis &ranges,
                                const RuleInfo &rule, bool isQuantized,
@@ -177,18 +190,22 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
     });
     if (said)
       continue;
-    Value value = output.value;
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      op = value.getParentBlock()->getTerminator();
-    FindingBuilder finding(list, rule, op, value, Certainty::Likely);
+    std::vector<std::pair<Value, double>> causes;
+    if (!isQuantized && !std::isinf(error))
+      causes = findCauses(output);
+    Operation *op = findPlace(output, causes);
+    bool isPlace = op != output.value.getDefiningOp() && !causes.empty();
+    FindingBuilder finding(list, rule, op,
+                           isPlace ? causes.front().first : output.value,
+                           Certainty::Likely);
     finding.severity(severityOf(error, module));
     list.entries.back().finding.effect = {output.name, error};
     if (std::isinf(error)) {
       finding.message("is expected to become Inf or NaN");
     } else {
       finding.message(
-          "is expected to be off by " +
+          (isPlace ? "`" + output.name + "` is expected" : "is expected") +
+          " to be off by " +
           (error >= 1 ? "more than"
                       : formatNumber(withTwoDigits(error * 100)) + " % of") +
           " its largest value, by " +
@@ -204,7 +221,7 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
                             formatNumber(std::round(share * 100)) +
                             " % of the squared error");
     }
-    addRange(finding, output.value, ranges);
+    addRange(finding, isPlace ? causes.front().first : output.value, ranges);
   }
   if (!list.entries.empty())
     llvm::append_range(entries, takeFindings(module, list));

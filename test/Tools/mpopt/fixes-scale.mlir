@@ -150,15 +150,15 @@ module {
 // CONST-NEXT: "safe": true,
 // CONST-NEXT: "text": "scale it by 2^-7
 
-// SMALLCONST:      "kind": "change-constant",
-// SMALLCONST-NEXT: "safe": true,
-// SMALLCONST-NEXT: "text": "raise it to
 // SMALLCONST:      "kind": "keep-fp32",
 // SMALLCONST-NEXT: "safe": true,
 // SMALLCONST-NEXT: "text": "keep
 // SMALLCONST:      "kind": "change-constant",
 // SMALLCONST-NEXT: "safe": true,
 // SMALLCONST-NEXT: "text": "scale it by 2^17
+// SMALLCONST:      "kind": "change-constant",
+// SMALLCONST-NEXT: "safe": true,
+// SMALLCONST-NEXT: "text": "raise it to
 
 //--- added.mlir
 // A sum cannot be had at another size for a function that is not linear.
