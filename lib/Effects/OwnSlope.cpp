@@ -81,6 +81,7 @@ OwnSlope::OwnSlope(Value value,
     if (!gradient || !gradient->hasLikely())
       return;
     at = reader->getResult(0);
+    last = at;
     functions.push_back(std::move(*its));
     bends |= !isLinear(reader);
     behind = gradient;
@@ -102,7 +103,8 @@ static std::vector<OwnSlope::Point> makePoints(size_t groups) {
 }
 
 double OwnSlope::meanSquare(const Cell &x, const StorageFormat &format,
-                            ArrayRef<Point> points) const {
+                            ArrayRef<Point> points,
+                            const Interval &expected) const {
   // Near the cube root of a double's unit roundoff, where the errors of a
   // central difference and of its digits are alike.
   constexpr double kNear = 1e-5;
@@ -128,7 +130,8 @@ double OwnSlope::meanSquare(const Cell &x, const StorageFormat &format,
   for (auto [index, place] : llvm::enumerate(places)) {
     double rise = ends[2 * index + 1] - ends[2 * index];
     double slope = place.step > 0 ? rise / (2 * place.step) : 0;
-    if (!std::isfinite(slope))
+    // Elements that a mask leaves out make results that are not there.
+    if (!std::isfinite(slope) || !expected.contains(ends[2 * index]))
       continue;
     sum += place.weight * slope * slope * format.roundingSquare(place.at);
     weights += place.weight;
@@ -152,12 +155,20 @@ double OwnSlope::factor(const RangeAnalysis &ranges,
     return whole ? of.merged() : of;
   };
   AbstractValue exact = grouped(x);
+  Interval expected = Interval::whole();
+  if (const AbstractValue &result = ranges.preRounding(last);
+      result.hasLikely()) {
+    // Extremes of few evaluations are passed now and then.
+    Cell hull = result.hull();
+    double reach = hull.likelyHi - hull.likelyLo;
+    expected = {hull.likelyLo - reach, hull.likelyHi + reach};
+  }
   std::vector<Point> points = makePoints(exact.groups());
   for (CellRef cell : exact.mutableCells()) {
     if (std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) >=
         format->overflowFrom)
       return 1;
-    cell.variance = meanSquare(cell, *format, points);
+    cell.variance = meanSquare(cell, *format, points, expected);
     cell.mean = 0;
   }
   double factor = joinSquares(grouped(*behind), exact) /

@@ -39,11 +39,14 @@ public:
   using Point = std::pair<double, double>;
 
 private:
-  /// E (F'(x) d(x))^2, with d the rounding error of x.
+  /// E (F'(x) d(x))^2, with d the rounding error of x, where F(x) is
+  /// `expected`.
   double meanSquare(const Cell &x, const StorageFormat &format,
-                    llvm::ArrayRef<Point> points) const;
+                    llvm::ArrayRef<Point> points,
+                    const Interval &expected) const;
 
-  mlir::Value value;
+  /// The tensor, and the result of the last function.
+  mlir::Value value, last;
   std::vector<Expression> functions;
   /// Their slope is not the same everywhere.
   bool bends = false;

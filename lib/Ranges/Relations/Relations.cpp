@@ -26,8 +26,10 @@
 #include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/LikelyGroups.h"
 #include "mpopt/Numerics/Unary.h"
@@ -397,7 +399,10 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
         refineShiftedSum(sum, value, ctx);
         expectCombination(sum, value, ctx);
       })
-      .Case([&](mp::LogOp log) { expectLogSoftmax(log, value, ctx); });
+      .Case([&](mp::LogOp log) { expectLogSoftmax(log, value, ctx); })
+      .Case([&](mp::ExpOp exp) { expectMaskedExponential(exp, value, ctx); })
+      .Case<mp::TriluOp, mp::WhereOp, mp::MaskedFillOp>(
+          [&](auto) { refinePrefixDifference(op, value, ctx); });
   expectExpression(op, value, ctx);
   expectStatistics(result, value, ctx);
   refineActivation(op, value, ctx);

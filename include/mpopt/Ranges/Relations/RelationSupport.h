@@ -7,6 +7,10 @@
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
+namespace mpopt::mp {
+class ExpOp;
+} // namespace mpopt::mp
+
 namespace mpopt::relations {
 
 using Axes = llvm::SmallVector<int64_t, 4>;
@@ -72,6 +76,14 @@ void expectStatistics(mlir::Value result, AbstractValue &value,
 /// Narrows a sum or difference in which values cancel (Affine.cpp).
 void refineAffine(mlir::Operation *op, AbstractValue &value,
                   TransferContext &ctx);
+
+/// Narrows a triangle of differences of prefix sums (PrefixDifference.cpp).
+void refinePrefixDifference(mlir::Operation *op, AbstractValue &value,
+                            TransferContext &ctx);
+/// Expects the exponential of masked elements to be 0, and of others what they
+/// are expected to be (PrefixDifference.cpp).
+void expectMaskedExponential(mp::ExpOp op, AbstractValue &value,
+                             TransferContext &ctx);
 
 /// Narrows x / s where s is a mean, sum or norm of x's own rows (RowScale.cpp).
 void refineQuotient(mlir::Value result, AbstractValue &value,

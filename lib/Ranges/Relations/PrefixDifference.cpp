@@ -1,0 +1,328 @@
+//===- PrefixDifference.cpp - Triangles of differences of prefix sums
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// With c the cumulative sum of x, c_i - c_j is the sum of the x_k between, of
+// j < k <= i. Linear attention with decay takes the differences of all pairs,
+// keeps those of one triangle and exponentiates them: where all x have one
+// sign, so do the differences that are kept, and the others, which would
+// overflow, are not there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Relations/RelationSupport.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/IndexingOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Numerics/Accumulation.h"
+#include "mpopt/Numerics/Masking.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
+#include "mpopt/Ranges/Value/RowSupport.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::relations;
+
+//===----------------------------------------------------------------------===//
+// Prefix sums
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A value whose elements are those of a cumulative sum: `axes[i]` is the axis
+/// of the sum along its own axis `i`, or -1 where it has one element.
+struct Prefix {
+  mp::CumSumOp sum;
+  Axes axes;
+  Rounding error;
+};
+} // namespace
+
+/// The axes behind a view that puts in or takes out axes of one element.
+static std::optional<Axes> reshaped(const Axes &axes, const Shape &from,
+                                    const Shape &to) {
+  Axes result;
+  size_t next = 0;
+  auto skipOnes = [&] {
+    while (next < from.size() && from[next] == 1)
+      ++next;
+  };
+  for (int64_t dim : to) {
+    skipOnes();
+    if (dim == 1) {
+      result.push_back(-1);
+      continue;
+    }
+    if (next == from.size() || from[next] != dim)
+      return std::nullopt;
+    result.push_back(axes[next++]);
+  }
+  skipOnes();
+  return next == from.size() ? std::optional(result) : std::nullopt;
+}
+
+static std::optional<Prefix> findPrefix(Value value, unsigned depth = 8) {
+  Prefix found;
+  value = peel(value, &found.error);
+  Operation *op = value.getDefiningOp();
+  MaybeShape shape = getShape(value);
+  if (!op || !shape || depth == 0)
+    return std::nullopt;
+  if (auto sum = dyn_cast<mp::CumSumOp>(op)) {
+    found.sum = sum;
+    for (auto [axis, dim] : llvm::enumerate(*shape))
+      found.axes.push_back(dim == 1 ? -1 : int64_t(axis));
+    return found;
+  }
+  if (!isa<mp::TransposeOp, mp::UnsqueezeOp, mp::SqueezeOp, mp::ReshapeOp>(op))
+    return std::nullopt;
+  std::optional<Prefix> inner = findPrefix(op->getOperand(0), depth - 1);
+  if (!inner)
+    return std::nullopt;
+  inner->error.add(found.error);
+  auto transpose = dyn_cast<mp::TransposeOp>(op);
+  if (!transpose) {
+    auto axes =
+        reshaped(inner->axes, *getShape(op->getOperand(0)), *shape);
+    if (!axes)
+      return std::nullopt;
+    inner->axes = std::move(*axes);
+    return inner;
+  }
+  Axes moved;
+  for (size_t axis = 0; axis < shape->size(); ++axis)
+    moved.push_back(transpose.getPerm()
+                        ? inner->axes[(*transpose.getPerm())[axis]]
+                        : inner->axes[shape->size() - 1 - axis]);
+  inner->axes = std::move(moved);
+  return inner;
+}
+
+namespace {
+/// c_i - c_j along the last two axes, of which i is the last but one if
+/// `byRow`.
+struct PairDifference {
+  mp::CumSumOp sum;
+  int64_t axis = 0;
+  bool byRow = true;
+  Rounding error;
+};
+} // namespace
+
+static std::optional<PairDifference> findDifference(Value value,
+                                                    TransferContext &ctx) {
+  PairDifference pair;
+  auto op = peel(value, &pair.error).getDefiningOp<mp::SubOp>();
+  auto left = op ? findPrefix(op.getLhs()) : std::nullopt;
+  auto right = left ? findPrefix(op.getRhs()) : std::nullopt;
+  if (!right || left->sum != right->sum || left->axes.size() < 2 ||
+      left->axes.size() != right->axes.size())
+    return std::nullopt;
+  pair.sum = left->sum;
+  auto axis = cells::findAxis(ctx, pair.sum.getInput(), pair.sum.getAxis(),
+                              pair.sum.getDynamicAxis());
+  if (!axis)
+    return std::nullopt;
+  pair.axis = *axis;
+  pair.error.add(left->error);
+  pair.error.add(right->error);
+  size_t rank = left->axes.size();
+  Axes last[2] = {{*axis, -1}, {-1, *axis}};
+  Axes own(ArrayRef(left->axes).take_back(2)),
+      other(ArrayRef(right->axes).take_back(2));
+  pair.byRow = own == last[0];
+  if (own != last[pair.byRow ? 0 : 1] || other != last[pair.byRow ? 1 : 0] ||
+      ArrayRef(left->axes).take_front(rank - 2) !=
+          ArrayRef(right->axes).take_front(rank - 2))
+    return std::nullopt;
+  return pair;
+}
+
+//===----------------------------------------------------------------------===//
+// Triangles
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The elements of a matrix that are kept: none above the diagonal, or none
+/// below it. Those that are not are `other`, or 0.
+struct Triangle {
+  Value kept, other;
+  bool isLower = true;
+};
+} // namespace
+
+/// True for a lower, false for an upper triangle that holds all places where
+/// the constant is `taken`; nothing for other conditions.
+static std::optional<bool> findTriangle(Value condition, bool taken,
+                                        int64_t size) {
+  constexpr int64_t kMost = 4096; // a long chunk
+  for (Operation *op = condition.getDefiningOp();
+       isa_and_present<mp::LogicalNotOp>(op);
+       op = condition.getDefiningOp()) {
+    condition = op->getOperand(0);
+    taken = !taken;
+  }
+  auto constant = condition.getDefiningOp<mp::ConstantOp>();
+  MaybeShape shape = getShape(condition);
+  if (!constant || !shape || shape->size() < 2 || size > kMost ||
+      getNumElements(shape) != size * size || shape->back() != size ||
+      (*shape)[shape->size() - 2] != size)
+    return std::nullopt;
+  bool above = false, below = false;
+  auto look = [&](int64_t at, bool element) {
+    if (element != taken)
+      return;
+    above |= at % size > at / size;
+    below |= at % size < at / size;
+  };
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(constant.getValue());
+  if (dense && dense.getElementType().isInteger(1)) {
+    for (auto [at, element] : llvm::enumerate(dense.getValues<bool>()))
+      look(int64_t(at), element);
+  } else {
+    std::optional<ConstantBytes> bytes = getConstantBytes(constant);
+    if (!bytes || int64_t(bytes->data.size()) != size * size)
+      return std::nullopt;
+    for (auto [at, element] : llvm::enumerate(bytes->data))
+      look(int64_t(at), element);
+  }
+  return above && below ? std::nullopt : std::optional(!above);
+}
+
+static std::optional<Triangle> findTriangle(Operation *op, int64_t size) {
+  if (auto trilu = dyn_cast<mp::TriluOp>(op)) {
+    if (trilu.getDynamicK() ||
+        (trilu.getUpper() ? trilu.getK() < 0 : trilu.getK() > 0))
+      return std::nullopt;
+    return Triangle{trilu.getInput(), {}, !trilu.getUpper()};
+  }
+  auto select = [&](Value condition, Value kept, Value other,
+                    bool taken) -> std::optional<Triangle> {
+    std::optional<bool> lower = findTriangle(condition, taken, size);
+    return lower ? std::optional(Triangle{kept, other, *lower}) : std::nullopt;
+  };
+  if (auto fill = dyn_cast<mp::MaskedFillOp>(op))
+    return select(fill.getMask(), fill.getInput(), fill.getValue(), false);
+  auto where = dyn_cast<mp::WhereOp>(op);
+  if (!where)
+    return std::nullopt;
+  bool keepsRhs = isConstant(where.getLhs());
+  return select(where.getCondition(),
+                keepsRhs ? where.getRhs() : where.getLhs(),
+                keepsRhs ? where.getLhs() : where.getRhs(), !keepsRhs);
+}
+
+//===----------------------------------------------------------------------===//
+// Refinement
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What is known of the differences that are kept.
+struct Kept {
+  Interval bound;
+  std::optional<Likely> expected;
+};
+} // namespace
+
+/// c_i - c_j with j <= i adds up the terms between, counted from the end for a
+/// reverse sum.
+static std::optional<Kept> describe(const Triangle &triangle, int64_t size,
+                                    TransferContext &ctx) {
+  std::optional<PairDifference> pair = findDifference(triangle.kept, ctx);
+  if (!pair)
+    return std::nullopt;
+  const AbstractValue &x = ctx.of(pair->sum.getInput());
+  const AbstractValue &sums = ctx.of(pair->sum.getResult());
+  Cell term = x.hull(), sum = sums.hull();
+  if (x.mayBeNonFinite() || term.empty() || (term.lo < 0 && term.hi > 0))
+    return std::nullopt;
+  bool adds = (pair->byRow == triangle.isLower) != pair->sum.getReverse();
+  const FloatFormat &format = ctx.sumFormat(pair->sum.getInput());
+  Rounding error = pair->error, stored = storeError(pair->sum.getResult());
+  error.add(stored);
+  error.add(stored);
+  double most = double(size) * term.absMax();
+  double off = 2 * sumError({&format}, double(size), most) +
+               error.relative * most + error.absolute;
+  if (!std::isfinite(off))
+    return std::nullopt;
+  Interval between = Interval{std::min(term.lo, 0.0), std::max(term.hi, 0.0)} *
+                     double(size - 1);
+  Kept kept{(adds ? between : -between).widened(0, off), std::nullopt};
+  if (!sums.hasLikely())
+    return kept;
+  // Of n places i, j <= i lie apart by n / 3 on average, and the sums so far
+  // are of n / 2 terms.
+  constexpr double kApart = 2.0 / 3;
+  double sign = adds ? 1 : -1, far = term.hi > 0 ? sum.likelyHi : sum.likelyLo;
+  kept.expected = Likely{sign * kApart * sum.mean, kApart * sum.variance,
+                         std::min(0.0, sign * far), std::max(0.0, sign * far)}
+                      .within(kept.bound);
+  return kept;
+}
+
+static void expectMixed(AbstractValue &value, const Likely &kept,
+                        const Likely &other, double share) {
+  Likely mixed = likely::mix(kept, other, share);
+  for (CellRef cell : value.mutableCells())
+    cells::setLikely(cell, mixed);
+}
+
+void relations::refinePrefixDifference(Operation *op, AbstractValue &value,
+                                       TransferContext &ctx) {
+  MaybeShape shape = getShape(op->getResult(0));
+  if (!shape || shape->size() < 2 || shape->back() < 2)
+    return;
+  int64_t size = shape->back();
+  std::optional<Triangle> triangle = findTriangle(op, size);
+  std::optional<Kept> kept =
+      triangle ? describe(*triangle, size, ctx) : std::nullopt;
+  if (!kept)
+    return;
+  Cell zero{0, 0};
+  Cell other = triangle->other ? ctx.of(triangle->other).hull() : zero;
+  Interval all = hull(kept->bound, cells::bound(other));
+  clamp(value, all.lo, all.hi);
+  if (kept->expected && value.hasLikely())
+    expectMixed(value, *kept->expected, cells::getLikely(other),
+                double(size + 1) / double(2 * size));
+}
+
+/// The exponential of a mask is 0. As a mixture, of which a normal number knows
+/// mean and deviation, the operand tells of neither kind of elements.
+void relations::expectMaskedExponential(mp::ExpOp op, AbstractValue &value,
+                                        TransferContext &ctx) {
+  Operation *choice = peel(op.getInput(), Peel::Rounded).getDefiningOp();
+  auto fill = dyn_cast_if_present<mp::MaskedFillOp>(choice);
+  auto where = dyn_cast_if_present<mp::WhereOp>(choice);
+  MaybeShape shape = getShape(op.getResult());
+  if (!(fill || where) || !value.hasLikely() || !shape)
+    return;
+  bool keepsRhs = where && isConstant(where.getLhs());
+  Value other = fill       ? fill.getValue()
+                : keepsRhs ? where.getLhs()
+                           : where.getRhs();
+  Value kept = fill       ? fill.getInput()
+               : keepsRhs ? where.getRhs()
+                          : where.getLhs();
+  std::optional<double> penalty = ctx.of(other).constant();
+  const AbstractValue &condition =
+      ctx.of(fill ? fill.getMask() : where.getCondition());
+  bool masks = penalty && *penalty <= maskedBelow();
+  if (!(masks || ctx.of(other).negInf) || !condition.hasLikely() ||
+      !ctx.of(kept).hasLikely())
+    return;
+  Likely expected = cells::getLikely(ctx.of(kept).hull());
+  if (shape->size() >= 2 && shape->back() >= 2)
+    if (auto triangle = findTriangle(choice, shape->back()))
+      if (auto known = describe(*triangle, shape->back(), ctx))
+        expected = known->expected.value_or(expected);
+  double chosen = std::clamp(condition.hull().mean, 0.0, 1.0);
+  expectMixed(value,
+              likely::apply([](double x) { return std::exp(x); }, expected),
+              Likely::point(0), where && !keepsRhs ? chosen : 1 - chosen);
+}
