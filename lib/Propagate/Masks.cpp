@@ -25,6 +25,26 @@ static constexpr unsigned kMostSteps = 8;
 /// Ops of which a mask is made, and of what it is added to.
 static constexpr unsigned kMostOps = 64;
 
+/// True for scores as products and distances of queries and keys give them, of
+/// which none is masked however small it is.
+static bool areScores(Value value, unsigned depth) {
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == 0)
+    return false;
+  if (hasRole(op, Role::Contraction))
+    return true;
+  bool passes =
+      isa<mp::CastOp, mp::SqrtOp>(op) || isViewLike(op) ||
+      hasRole(op, Role::Arithmetic | Role::Negation | Role::Reduction);
+  return passes &&
+         llvm::any_of(
+             op->getOperands(),
+             [](Value operand) { return !getSplatConstant(operand); }) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return getSplatConstant(operand) || areScores(operand, depth - 1);
+         });
+}
+
 /// The elements that are not masked. Nothing if they are not told apart.
 static std::optional<Cell> findLive(Value value, const RangeAnalysis &ranges,
                                     unsigned depth) {
@@ -32,7 +52,7 @@ static std::optional<Cell> findLive(Value value, const RangeAnalysis &ranges,
   if (!x.hasLikely())
     return std::nullopt;
   Cell all = x.hull();
-  if (all.likelyLo > maskedBelow())
+  if (all.likelyLo > maskedBelow() || areScores(value, kMostSteps))
     return all;
   Operation *op = value.getDefiningOp();
   // A mask alone: 0, or a number near it, is kept.
@@ -180,15 +200,39 @@ static Value findAddedMask(Value value, const RangeAnalysis &ranges) {
   Value mask;
   for (Value operand : op->getOperands()) {
     const AbstractValue &x = ranges.preRounding(operand);
-    if (!x.hasLikely() || (mask && x.hull().likelyLo <= maskedBelow()))
+    if (!x.hasLikely())
       return {};
-    if (x.hull().likelyLo <= maskedBelow())
-      mask = operand;
+    if (x.hull().likelyLo > maskedBelow() || areScores(operand, kMostSteps))
+      continue;
+    if (mask)
+      return {};
+    mask = operand;
   }
   MaybeShape own = mask ? getShape(mask) : std::nullopt;
   if (!own || own->empty() || own->back() != getShape(value)->back())
     return {};
   return mask;
+}
+
+/// The same of a mask that the file holds: rows of a causal one are of all
+/// lengths, which independent elements are not. Nothing if it is no such mask.
+static std::optional<double> shareOfConstantRows(Value value,
+                                                 const RangeAnalysis &ranges) {
+  // As many as a mask of 4,096 positions.
+  constexpr int64_t kMost = 1 << 24;
+  std::optional<WeightView> mask = ranges.context().weights(value);
+  if (!mask || mask->splat || mask->shape.empty() || mask->size() > kMost)
+    return std::nullopt;
+  int64_t length = mask->shape.back(), full = 0;
+  if (length < 1 || mask->size() < length)
+    return std::nullopt;
+  std::vector<double> row(length);
+  for (int64_t first = 0; first < mask->size(); first += length) {
+    mask->read(first, row);
+    full += llvm::all_of(
+        row, [](double element) { return element <= maskedBelow(); });
+  }
+  return double(full) * double(length) / double(mask->size());
 }
 
 /// The same by what the value is the sum of: a mask tells its rows apart better
@@ -198,6 +242,8 @@ static double shareOfFullRows(Value value, const RangeAnalysis &ranges,
   double share = shareOfFullRows(value, ranges.preRounding(value), shareMasked);
   if (depth == 0 || share == 0)
     return share;
+  if (std::optional<double> held = shareOfConstantRows(value, ranges))
+    return *held;
   if (auto where = value.getDefiningOp<mp::WhereOp>())
     return std::min(share, shareByCondition(where, ranges).value_or(share));
   Value mask = findAddedMask(value, ranges);
