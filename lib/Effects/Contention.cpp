@@ -130,10 +130,10 @@ static void setFactor(Contention &contention) {
   contention.share = std::min(1.0, contention.share * std::max(1.0, moved / 2));
 }
 
-std::vector<Contention>
-mpopt::findContentions(Block &body, const RangeAnalysis &ranges,
-                       const OutputGradients &gradients,
-                       llvm::function_ref<const ErrorMoments &()> getMoments) {
+std::vector<Contention> mpopt::findContentions(Block &body,
+                                               const RangeAnalysis &ranges,
+                                               const OutputGradients &gradients,
+                                               const ErrorMoments &moments) {
   std::vector<Contention> found;
   // Null for a softmax.
   SmallVector<mp::AttentionOp> attentions;
@@ -151,7 +151,6 @@ mpopt::findContentions(Block &body, const RangeAnalysis &ranges,
   });
   if (found.empty())
     return found;
-  const ErrorMoments &moments = getMoments();
   for (auto [contention, attention] : llvm::zip_equal(found, attentions)) {
     if (attention)
       setErrors(contention, attention, moments);

@@ -48,10 +48,10 @@ struct Contention {
 
 /// The softmaxes of a body of which few rows move. `getMoments` gives the
 /// errors of the body's tensors; it is called if there is one.
-std::vector<Contention>
-findContentions(mlir::Block &body, const RangeAnalysis &ranges,
-                const OutputGradients &gradients,
-                llvm::function_ref<const ErrorMoments &()> getMoments);
+std::vector<Contention> findContentions(mlir::Block &body,
+                                        const RangeAnalysis &ranges,
+                                        const OutputGradients &gradients,
+                                        const ErrorMoments &moments);
 
 /// Adds to an output's error, of a mean square of all elements that adds up to
 /// `normal`, the parts that come by scores; what is too much of them is gone

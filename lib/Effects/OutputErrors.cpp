@@ -315,15 +315,6 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
   splitByCause(output, byCause, squares, errors, isScaled);
 }
 
-static bool hasSteps(Block &body) {
-  return body
-      .walk([](Operation *op) {
-        return getOpKind(op) == OpKind::Round ? WalkResult::interrupt()
-                                              : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 //===----------------------------------------------------------------------===//
 // Errors by each tensor
 //===----------------------------------------------------------------------===//
@@ -346,18 +337,9 @@ OutputErrors::OutputErrors(ModuleOp module, const RangeAnalysis &ranges,
   }
 }
 
-const ErrorMoments &OutputErrors::getMoments() {
-  if (!std::exchange(hasMoments, true))
-    moments.run(body);
-  return moments;
-}
-
-/// Errors in front of an op matter to steps and choices alone.
 void OutputErrors::runDomains() {
-  bool chooses = ChangedDecisions::hasChoices(body);
-  if (chooses || hasSteps(body))
-    getMoments();
-  if (chooses)
+  moments.run(body);
+  if (ChangedDecisions::hasChoices(body))
     decisions.run(body);
 }
 
@@ -551,8 +533,7 @@ void OutputErrors::judge(MutableArrayRef<OutputEffect> outputs) {
   addAll();
   withdrawDrifting(parts, body, ranges, gradients);
   std::vector<Contention> contentions =
-      findContentions(body, ranges, gradients,
-                      [&]() -> const ErrorMoments & { return getMoments(); });
+      findContentions(body, ranges, gradients, moments);
   for (auto [index, part] : llvm::enumerate(parts))
     if (part.isKnown())
       addContended(contentions, index, gradients, part, part.size->normal);

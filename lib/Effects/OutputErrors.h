@@ -65,8 +65,6 @@ private:
     /// the groups of the gradient.
     bool isScaled = false;
   };
-
-  const ErrorMoments &getMoments();
   void runDomains();
   void addAll();
   void add(mlir::Value value);
@@ -93,7 +91,6 @@ private:
   StorageErrors storage;
   QuantizationErrors quantization;
   ErrorMoments moments;
-  bool hasMoments = false;
   ChangedDecisions decisions;
 };
 

@@ -3,6 +3,8 @@
 
 #include "mpopt/Propagate/ErrorMoments.h"
 
+#include "FiniteErrors.h"
+
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -10,6 +12,7 @@
 #include "mpopt/Numerics/Unary.h"
 #include "mpopt/Propagate/AddedTerms.h"
 #include "mpopt/Propagate/AttentionScores.h"
+#include "mpopt/Propagate/Masks.h"
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
@@ -127,6 +130,29 @@ bool ErrorMoments::flow(Value from, Value to) {
   return true;
 }
 
+/// The squared error of a value, which has `error` to first order. Numbers of
+/// one sign and those of which some are masked are far from normal ones.
+double ErrorMoments::withChange(Value value, double error) {
+  FunctionOfError function(value);
+  Value variable = function.variable();
+  if (!variable || !isKnown(variable) || !estimate(variable).hasLikely())
+    return error;
+  Cell x = estimate(variable).hull();
+  if (!(x.likelyLo < 0 && x.likelyHi > 0) || findMaskedScores(variable, ranges))
+    return error;
+  double before = of(variable).error - storageError(variable).value_or(0);
+  const FloatFormat *format = storage.rounds(variable)
+                                  ? getFloatFormat(getElementType(variable))
+                                  : nullptr;
+  FiniteChange change = function.changeOf(x, std::max(before, 0.0), format);
+  double more = change.excess();
+  if (more > 0)
+    steps[value] = {std::sqrt(more / change.share), more, change.share};
+  // A logistic function moves by 1 at most.
+  return change.linear > change.square ? error * change.square / change.linear
+                                       : error + more;
+}
+
 void ErrorMoments::transfer(Operation *op, OpKind kind) {
   auto isMissing = [&](Value operand) {
     return isFloat(operand) && !isKnown(operand);
@@ -138,10 +164,14 @@ void ErrorMoments::transfer(Operation *op, OpKind kind) {
     // Codes have errors, indices and truth values none that squares measure.
     if (!isFloat(result) && (!hasErrors || kind == OpKind::Decide))
       continue;
-    if (std::optional<TensorMoments> size = sizeOf(result); size && !lacks)
-      give(result, hasErrors ? errorOf(op, kind, result, *size) : 0);
-    else
+    std::optional<TensorMoments> size = sizeOf(result);
+    if (!size || lacks) {
       known.erase(result);
+      continue;
+    }
+    std::optional<double> error =
+        hasErrors ? errorOf(op, kind, result, *size) : 0;
+    give(result, error ? withChange(result, *error) : error);
   }
 }
 

@@ -17,6 +17,10 @@
 // its quantisation has no such step in the graph that it is compared with:
 // there quantising adds its own error to the one in front of it.
 //
+// Functions of one number with jumps, or with parts that are shorter than the
+// errors in front of them, have such steps, too: what first order lacks is an
+// error of their results.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_PROPAGATE_ERRORMOMENTS_H
@@ -69,8 +73,8 @@ public:
   TensorMoments of(mlir::Value value) const { return known.lookup(value); }
   bool isKnown(mlir::Value value) const { return known.count(value); }
   /// The error by steps that the value is rounded to: its maker's, or those of
-  /// a quantisation that reads it. None for most values, and where it is not
-  /// known.
+  /// a quantisation that reads it; or by those of the functions behind it.
+  /// None for most values, and where it is not known.
   StepError stepAt(mlir::Value value) const { return steps.lookup(value); }
 
   // The members of a domain.
@@ -110,6 +114,7 @@ private:
                                          const TensorMoments &size) const;
   double errorOfOther(mlir::Operation *op, const TensorMoments &size) const;
   StepError stepOf(mlir::Value value, double width) const;
+  double withChange(mlir::Value value, double error);
   void give(mlir::Value value, std::optional<double> error);
 
   llvm::DenseMap<mlir::Value, TensorMoments> known;
