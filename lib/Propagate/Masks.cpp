@@ -12,6 +12,7 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Gradients/SoftmaxRows.h"
 #include "mpopt/Ranges/Analysis/InputRanges.h"
+#include "mpopt/Ranges/Value/FunctionOf.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 #include <cmath>
@@ -308,22 +309,39 @@ bool mpopt::hidesOwnRow(Value value) {
   return readsOuterMask(value, budget);
 }
 
+/// True if nothing but functions that are flat there reads masked numbers, by
+/// themselves or among others: a rectifier, a logistic function.
+static bool isFlatAt(double masked, Value value, unsigned depth) {
+  if (value.use_empty() || depth == 0)
+    return false;
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    if (isa<mp::CastOp>(user) || isViewLike(user) ||
+        hasRole(user, Role::Select))
+      return isFlatAt(masked, user->getResult(0), depth - 1);
+    std::optional<Unary> function = getFunction(user);
+    return function && user->getNumOperands() == 1 &&
+           derivative(*function, masked) == 0;
+  });
+}
+
 std::optional<MaskedScores>
 mpopt::findMaskedScores(Value value, const RangeAnalysis &ranges) {
   const AbstractValue &x = ranges.preRounding(value);
   if (!x.hasLikely() || x.hull().likelyLo > maskedBelow())
     return std::nullopt;
-  if (!reachesSoftmax(value))
+  bool isDropped = isFlatAt(x.hull().likelyLo, value, kMostSteps);
+  if (!isDropped && !reachesSoftmax(value))
     return std::nullopt;
   std::optional<Cell> live = findLive(value, ranges, kMostSteps);
-  if (!live)
+  // What is live may be as far below 0 as all is: nothing is masked.
+  if (!live || live->likelyLo <= x.hull().likelyLo)
     return std::nullopt;
   MaskedScores scores;
   scores.live = *live;
   scores.masked = x.hull().likelyLo;
   // A mask alone is broadcast to rows that are not seen here, and is often a
   // number that the format has.
-  if (live->variance > 0) {
+  if (live->variance > 0 && !isDropped) {
     scores.fullRows = shareOfFullRows(value, ranges, kMostSteps);
     double rows = 1;
     MaybeShape shape = getShape(value);
