@@ -15,6 +15,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -191,11 +192,33 @@ std::optional<double> ChangedDecisions::shareOfNearest(Value value,
   return std::min(-std::expm1(-changed), 1 - 1 / count);
 }
 
+/// The choice of the best of `x` of which `least` is the last, or the least;
+/// null if it is none.
+static Operation *findOwnOrder(Value x, Value least) {
+  Value at = peel(least, Peel::CastsAndViews);
+  Operation *op = at.getDefiningOp();
+  auto slice = dyn_cast_or_null<mp::SliceOp>(op);
+  bool takesLast = slice && slice.getStarts() &&
+                   slice.getStarts()->size() == 1 &&
+                   slice.getStarts()->front() == -1;
+  if (takesLast || isa_and_nonnull<mp::ReduceMinOp>(op))
+    at = peel(op->getOperand(0), Peel::CastsAndViews);
+  auto top = at.getDefiningOp<mp::TopKOp>();
+  return top && (at != least || takesLast) && at == top->getResult(0) &&
+                 peel(top->getOperand(0)) == peel(x)
+             ? top.getOperation()
+             : nullptr;
+}
+
 /// The share of the signs of lhs - rhs that change. Equal numbers are rounded
 /// alike, and others rarely to the same one.
 std::optional<double> ChangedDecisions::shareOfComparison(Operation *op) const {
   if (isa<mp::EqualOp, mp::NotEqualOp>(op))
     return 0;
+  for (unsigned index : {0u, 1u})
+    if (Operation *top =
+            findOwnOrder(op->getOperand(index), op->getOperand(1 - index)))
+      return shareOfOwnOrder(top);
   double mean = 0, variance = 0, error = 0;
   for (Value operand : op->getOperands()) {
     if (!moments.isKnown(operand))
@@ -368,6 +391,26 @@ static std::optional<std::pair<double, int64_t>> chosenAlong(Operation *op,
   if (at && its && int64_t(its->size()) == rank)
     chosen = double(std::max<int64_t>((*its)[*at], 1));
   return std::pair(chosen, axis.getInt());
+}
+
+/// The share of the truth values by which the best are taken: each that
+/// changes has a counterpart.
+std::optional<double> ChangedDecisions::shareOfOwnOrder(Operation *top) const {
+  Value x = top->getOperand(0);
+  auto chosen = chosenAlong(top, top->getResult(0));
+  MaybeShape shape = getShape(x);
+  std::optional<int64_t> axis =
+      chosen && shape ? normalizeAxis(chosen->second, shape->size())
+                      : std::nullopt;
+  if (!axis || !moments.isKnown(x))
+    return std::nullopt;
+  double part = double(chosen->first) / double((*shape)[*axis]);
+  if (part >= 1)
+    return 0;
+  std::optional<double> changed =
+      shareOfExtreme(x, chosen->second, chosen->first);
+  return changed ? std::optional(std::min(1.0, 2 * part * *changed))
+                 : std::nullopt;
 }
 
 double ChangedDecisions::shareOf(Value value) const {

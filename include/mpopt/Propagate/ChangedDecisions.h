@@ -50,6 +50,7 @@ private:
   /// Nothing if the errors or the gap are not known.
   std::optional<double> shareChanged(mlir::Operation *op, mlir::Value result);
   std::optional<double> shareOfComparison(mlir::Operation *op) const;
+  std::optional<double> shareOfOwnOrder(mlir::Operation *top) const;
   /// The share of `chosen` elements whose place others take; `inOrder`:
   /// exchanges among themselves count, too.
   std::optional<double> shareOfExtreme(mlir::Value candidates, int64_t axis,
