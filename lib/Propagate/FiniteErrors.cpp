@@ -111,7 +111,7 @@ Change::Change(const Expression &function, const Cell &x, double before,
     : function(function), mean(x.mean),
       deviation(std::sqrt(std::max(x.variance, 0.0))), before(before),
       format(format) {
-  constexpr double kReach = 5;
+  constexpr double kReach = 5; // deviations, past which are 6e-7 of all
   from = mean - kReach * deviation;
   to = mean + kReach * deviation;
   if (x.likelyLo < x.likelyHi) {
