@@ -3,6 +3,7 @@
 
 #include "mpopt/Driver/CheckModel.h"
 
+#include "lib/Driver/Calibration.h"
 #include "lib/Driver/CompareFloat.h"
 #include "lib/Driver/ConfigFindings.h"
 #include "lib/Driver/DescribeTraining.h"
@@ -21,6 +22,7 @@
 #include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Dialect/SequentialContext.h"
 #include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Gradients/SpreadModels.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
@@ -268,6 +270,20 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
   return llvm::Error::success();
 }
 
+/// What a calibration saw decides about codes alone.
+static llvm::Error useCalibration(const Options &options, ModuleOp module,
+                                  ModelReport &report) {
+  if (options.calibration.empty())
+    return llvm::Error::success();
+  const OperandRecipe *recipe = Precision::of(options.precision).operands;
+  bool hasCodes =
+      recipe && recipe->isStatic && !recipe->activations.codes().floats;
+  if (!hasCodes && !isQuantized(module))
+    return llvm::createStringError("--calibration: the model is not quantised, "
+                                   "and --precision is not int8");
+  return noteCalibration(options.calibration, module, report.warnings);
+}
+
 std::optional<ModelReport> mpopt::checkModel(const Options &options,
                                              StringRef path, CheckHooks hooks) {
   auto start = std::chrono::steady_clock::now();
@@ -305,6 +321,10 @@ std::optional<ModelReport> mpopt::checkModel(const Options &options,
       printError(path + ": " + llvm::toString(std::move(error)));
       return std::nullopt;
     }
+  if (llvm::Error error = useCalibration(options, *imported.module, report)) {
+    printError(path + ": " + llvm::toString(std::move(error)));
+    return std::nullopt;
+  }
   if (llvm::Error error = check(options, imported, hooks, report)) {
     printError(path + ": " + llvm::toString(std::move(error)));
     return std::nullopt;

@@ -133,6 +133,8 @@ static std::vector<Named> listInputs(const Options &options) {
   if (StringRef feeds = options.convert.verify;
       !feeds.empty() && feeds != "random" && !feeds.starts_with("random:"))
     inputs.push_back(input("the feeds", feeds));
+  if (!options.calibration.empty())
+    inputs.push_back(input("the calibration", options.calibration));
   for (const auto &[name, range] : options.inputs)
     if (!range.file.empty())
       inputs.push_back(input("the ranges of '" + name + "'", range.file));

@@ -3,6 +3,7 @@
 
 #include "mpopt/Driver/RangeDump.h"
 
+#include "mpopt/Dialect/Calibration.h"
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Report/JsonSupport.h"
@@ -60,6 +61,11 @@ static void writeTensor(OStream &json, Value value,
   json.attribute("neginf", stored.negInf);
   json.attribute("min_nonzero", jsonNumber(getMinNonZero(stored)));
   json.attributeObject("likely", [&] { writeLikely(json, value, ranges); });
+  if (std::optional<Interval> seen = getCalibrated(value))
+    json.attributeArray("calibrated", [&] {
+      json.value(jsonNumber(seen->lo));
+      json.value(jsonNumber(seen->hi));
+    });
 }
 
 static void writeNames(OStream &json, StringRef key,

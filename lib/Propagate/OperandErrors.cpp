@@ -3,6 +3,9 @@
 
 #include "mpopt/Propagate/OperandErrors.h"
 
+#include "ActivationError.h"
+
+#include "mpopt/Dialect/Calibration.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Numerics/Normal.h"
@@ -273,6 +276,8 @@ ExpectedScales::ExpectedScales(const ScaledOperand &operand,
   }
   if (numbers.largest > all.maxAbs())
     all = Interval::symmetric(numbers.largest);
+  if (numbers.calibrated && ofTensor)
+    all = *numbers.calibrated;
   most = all.maxAbs();
   for (const auto &[key, list] : members) {
     if (ofTensor) {
@@ -343,11 +348,21 @@ OperandError mpopt::errorOf(const ScaledOperand &operand,
   std::vector<NumberAndError> numbers(value.groups());
   MutableCells cells = result.error.mutableCells();
   double all = 0, byClipping = 0;
+  ActivationError settled(ctx.elementsPerGroup(operand.input, value.groups()),
+                          getTrust(operand.input), /*rectifies=*/false);
   for (size_t group = 0; group < value.groups(); ++group) {
     Cell cell = withoutZeros(value.cell(group), expected.zero);
     StorageFormat format = scales.formatOf(group);
     result.flushAt.push_back(format.flushAt());
     double square = live * roundingSquareOf(cell.mean, cell.variance, format);
+    if (expected.calibrated) {
+      double before = settled.clippedSquare();
+      settled.of({cell.mean, cell.variance, cell.likelyLo, cell.likelyHi},
+                 format);
+      double its = settled.clippedSquare() - before;
+      byClipping += its;
+      square += its;
+    }
     if (clips) {
       auto [share, its] = clippedBy(cell, scales, group);
       result.clipped += share / double(value.groups());
@@ -377,9 +392,10 @@ OperandError mpopt::errorOf(const ScaledOperand &operand,
 /// Integers store the exact zeros that a rectifier makes as they are.
 static OperandError errorOfActivation(const ScaledOperand &operand,
                                       const RangeAnalysis &ranges) {
-  OperandError result =
-      errorOf(operand, ExpectedNumbers{ranges.preRounding(operand.input)},
-              ranges.context());
+  ExpectedNumbers numbers = {ranges.preRounding(operand.input)};
+  if (operand.isStatic)
+    numbers.calibrated = getCalibrated(operand.input);
+  OperandError result = errorOf(operand, numbers, ranges.context());
   double live = operand.scaling.codes().floats
                     ? 1
                     : shareOfNonZero(operand.input, ranges);

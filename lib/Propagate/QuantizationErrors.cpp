@@ -3,6 +3,7 @@
 
 #include "mpopt/Propagate/QuantizationErrors.h"
 
+#include "ActivationError.h"
 #include "WeightErrors.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
@@ -82,64 +83,6 @@ bool mpopt::isOnGrid(Value x, mp::QuantizeOp grid) {
 // One number of each group
 //===----------------------------------------------------------------------===//
 
-/// All that is known of a scale is that it is 0: nothing is left of x.
-static StorageError errorWithoutScale(const Likely &x) {
-  return {-x.mean, x.mean * x.mean + x.variance};
-}
-
-namespace {
-/// Rounding and clipping of activations, by moments.
-class ActivationError {
-public:
-  /// `count`: elements of a group. `trust`: the factor by which numbers are
-  /// expected past an end before that is believed. `rectifies`: those below 0
-  /// are no error, since clipping is the rectifier that a quantiser left out.
-  ActivationError(const StorageFormat &format, double count, double trust,
-                  bool rectifies)
-      : format(format), count(std::max(count, 1.0)), trust(trust),
-        rectifies(rectifies) {}
-
-  Likely of(ArrayRef<Likely> in) {
-    const Likely &x = in[0];
-    double scale = std::fabs(in[1].mean);
-    StorageFormat scaled = format.scaled(scale, in[2].mean);
-    if (!(scale > 0)) {
-      all += x.mean * x.mean + x.variance;
-      return toLikely(errorWithoutScale(x));
-    }
-    Interval ends = scaled.ends();
-    Tails tails(isPast(-x.lo, -ends.lo, ends) && !rectifies,
-                isPast(x.hi, ends.hi, ends));
-    StorageError rounded =
-        storageErrorOf(x.mean, x.variance, scaled, false, false);
-    StorageError error =
-        storageErrorOf(x.mean, x.variance, scaled, false, tails);
-    // The moments say little of few elements that are far larger.
-    double past = std::max(tails.above ? x.hi - ends.hi : 0.0,
-                           tails.below ? ends.lo - x.lo : 0.0);
-    error.square = std::max(error.square, rounded.square + past * past / count);
-    all += error.square;
-    clipped += error.square - rounded.square;
-    return toLikely(error);
-  }
-
-  double clippedShare() const { return all > 0 ? clipped / all : 0; }
-
-private:
-  /// An end at 0 leaves out one sign: numbers of it that are as large as a
-  /// quarter of the other side's are believed.
-  bool isPast(double number, double end, const Interval &ends) const {
-    constexpr double kOtherSign = 0.25;
-    return number > std::max(trust * end, kOtherSign * (ends.hi - ends.lo));
-  }
-
-  StorageFormat format;
-  double count, trust;
-  bool rectifies;
-  double all = 0, clipped = 0;
-};
-} // namespace
-
 static FloatRange noBound(ArrayRef<FloatRange>) { return FloatRange::point(0); }
 
 //===----------------------------------------------------------------------===//
@@ -154,15 +97,6 @@ bool mpopt::rectifies(Value x, Value zeroPoint, const StorageFormat &format) {
          !isConstant(x);
 }
 
-/// How far past an end the numbers of `x` have to be expected. A scale was
-/// taken from numbers that were observed, and estimates within a network are
-/// off by a factor of 2 to 3 at times (bench/grammar.py); what is declared of
-/// inputs is only not what a run draws at the most.
-static double getTrust(Value x) {
-  constexpr double kOfEstimates = 3, kOfInputs = 1.25;
-  return getMaker(x, Peel::CastsAndViews) ? kOfEstimates : kOfInputs;
-}
-
 template <typename Op>
 static std::optional<QuantizationError>
 errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges) {
@@ -173,14 +107,16 @@ errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges) {
     x = AbstractValue(AbstractValue::Dims(x.rank(), 1), scores->live);
     x.source = LikelySource::Propagated;
   }
-  ActivationError errors(format,
-                         ctx.elementsPerGroup(op.getInput(), x.groups()),
+  ActivationError errors(ctx.elementsPerGroup(op.getInput(), x.groups()),
                          getTrust(op.getInput()),
                          rectifies(op.getInput(), op.getZeroPoint(), format));
   QuantizationError result;
   result.error = mapGroups(
       ctx, alignQuantization(x, op.getScale(), op.getZeroPoint(), format, ctx),
-      noBound, [&](ArrayRef<Likely> in) { return errors.of(in); });
+      noBound, [&](ArrayRef<Likely> in) {
+        return toLikely(
+            errors.of(in[0], format.scaled(std::fabs(in[1].mean), in[2].mean)));
+      });
   result.clipped = errors.clippedShare();
   result.isOfWeights = isConstant(op.getInput());
   return result;

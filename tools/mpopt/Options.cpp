@@ -174,6 +174,7 @@ Error Validator::checkInputs() {
       return assumed.takeError();
     options.assumed = *assumed;
   }
+  options.calibration = text(OPT_calibration);
   for (StringRef input : texts(OPT_input))
     if (Error error = parseInput(input, options.inputs))
       return error;

@@ -145,6 +145,10 @@ defm input : Valued<"input">, Group<assumed>, InAssuming, Flags<[Repeated]>,
            "same from arrays lo and hi, or from samples under the input's "
            "name, by channel where they differ. NAME~MEAN,STD: its likely distribution. Under --train of "
            "targets, too, also NAME=zipf:S">;
+defm calibration : Valued<"calibration">, Group<assumed>,
+  Visibility<[InCheck]>, MetaVarName<"FILE">,
+  HelpText<"what a calibration saw of each tensor (ONNX Runtime, TensorRT, AIMET, "
+           "JSON, .npz): of a quantised model, or the scales of --precision int8">;
 defm assume : Valued<"assume">, Group<assumed>, InAssuming,
   MetaVarName<"LO:HI">,
   HelpText<"bound of the other float inputs (default -10:10)">;

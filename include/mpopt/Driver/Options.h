@@ -80,6 +80,7 @@ struct Options {
   bool highEffort = false;
   std::map<std::string, InputRange> inputs;
   std::optional<Interval> assumed; ///< `--assume`.
+  std::string calibration;         ///< A file; may be empty.
   StatedOps ops;
   ImportOptions import;
 

@@ -65,6 +65,8 @@ struct ExpectedNumbers {
   double zero = 0;
   /// The largest magnitude, where it is more than that of the groups.
   double largest = 0;
+  /// The range by which a calibration settled the scale of the tensor.
+  std::optional<Interval> calibrated = {};
 };
 /// The error of an operand that is no constant, or whose elements are not read.
 OperandError errorOf(const ScaledOperand &operand,

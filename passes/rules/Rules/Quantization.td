@@ -390,6 +390,34 @@ def LostRectifier : QuantizationRule<"MP620", "lost-rectifier"> {
   }];
 }
 
+def CalibrationGap : CodeRule<"MP621", "calibration-gap"> {
+  let thresholds = [
+    Threshold<"calibrated-share", "0.5",
+              "share of what is expected that a calibration saw">,
+  ];
+  let summary = "a calibration did not see the numbers that are met";
+  let nonFinite = 1;
+  let what = [{
+    With `--calibration FILE`: the range that the calibration saw of a tensor is less
+    than `calibrated-share` of the range that is expected of it for the declared
+    inputs, or the codes of the file end before `calibrated-share` of what was seen.
+  }];
+  let why = [{
+    Static scales are those of a calibration. Numbers that it did not see are clipped,
+    however well the codes fit those that it saw: few batches, inputs without their
+    preprocessing, masks that are all ones.
+  }];
+  let example = [{
+    ```python
+    reader = Batches(images / 255)      # the deployed model gets images of 0 to 255
+    ```
+  }];
+  let instead = [{
+    Calibrate on inputs as they are met, or give the tensor the scale of the expected
+    range. Where the file ends before the table, quantise it again with the table.
+  }];
+}
+
 def QuantizationErrorRule : EffectRule<"MP615", "quantization-error"> {
   let family = "quantization";
   let severity = "error";

@@ -1,0 +1,42 @@
+//===- ActivationError.h - Rounding and clipping of numbers -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef MPOPT_LIB_PROPAGATE_ACTIVATIONERROR_H
+#define MPOPT_LIB_PROPAGATE_ACTIVATIONERROR_H
+
+#include "mpopt/Numerics/Likely.h"
+#include "mpopt/Numerics/StorageError.h"
+
+#include "mlir/IR/Value.h"
+
+namespace mpopt {
+
+/// Rounding and clipping of activations with settled scales, by moments.
+class ActivationError {
+public:
+  /// `count`: elements of a group. `trust`: the factor by which numbers are
+  /// expected past an end before that is believed. `rectifies`: those below 0
+  /// are no error, since clipping is the rectifier that a quantiser left out.
+  ActivationError(double count, double trust, bool rectifies);
+
+  /// Of a group, in codes of `scaled`, whose scale may be 0.
+  StorageError of(const Likely &x, const StorageFormat &scaled);
+
+  /// Of the groups so far: the part of the square that clipping adds.
+  double clippedSquare() const { return clipped; }
+  double clippedShare() const { return all > 0 ? clipped / all : 0; }
+
+private:
+  bool isPast(double number, double end, const Interval &ends) const;
+
+  double count, trust;
+  bool rectifies;
+  double all = 0, clipped = 0;
+};
+
+/// How far past an end the numbers of `x` have to be expected.
+double getTrust(mlir::Value x);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_PROPAGATE_ACTIVATIONERROR_H
