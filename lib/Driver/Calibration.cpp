@@ -273,9 +273,8 @@ Error mpopt::noteCalibration(StringRef file, ModuleOp module,
   if (found.empty())
     return wrong("names no tensor of the model");
   if (size_t unknown = table->size() - found.size())
-    warnings.push_back("has no tensor of the names of " +
-                       std::to_string(unknown) + " of " +
-                       std::to_string(table->size()) + " ranges in '" +
-                       file.str() + "'");
+    warnings.push_back(
+        "has no tensor of the names of " + std::to_string(unknown) + " of " +
+        std::to_string(table->size()) + " ranges in '" + file.str() + "'");
   return Error::success();
 }

@@ -16,6 +16,7 @@
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Effects/GradientErrors.h"
 #include "mpopt/Effects/LayerProducts.h"
 #include "mpopt/Effects/OperandScales.h"
@@ -30,6 +31,7 @@
 #include "mpopt/Hazards/SafeInput.h"
 #include "mpopt/Policy/Policy.h"
 #include "mpopt/Ranges/Analysis/Effort.h"
+#include "mpopt/Repair/CodeFixes.h"
 #include "mpopt/Repair/Fix.h"
 #include "mpopt/Repair/Repair.h"
 #include "mpopt/Report/RuleTable.h"
@@ -196,6 +198,8 @@ public:
   void findKeepList();
   void keepProducts();
   void tryFixes();
+  /// The fixes of a file's own codes.
+  void tryCodeFixes();
   void forgetStep();
   /// The estimates of a training step.
   TrainingReport describeStep();
@@ -420,6 +424,12 @@ void ModuleCheck::tryFixes() {
     result.keep = describePlan(module, plan, entries);
 }
 
+void ModuleCheck::tryCodeFixes() {
+  if (options.action != Action::Convert && effects &&
+      getPrecision(module).isAsIs() && isQuantized(module))
+    mpopt::tryCodeFixes(module, analyses, *effects, entries);
+}
+
 TrainingReport ModuleCheck::describeStep() {
   int exponent = analyses.getAnalysis<LossScaling>().inUse();
   const Fp8Recipe *recipe = options.train->fp8.recipe;
@@ -558,6 +568,7 @@ llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
   check.describeScaling();
   check.findKeepList();
   check.tryFixes();
+  check.tryCodeFixes();
   CheckedModule result = check.takeResult();
   if (!step)
     return result;

@@ -97,9 +97,40 @@ bool mpopt::rectifies(Value x, Value zeroPoint, const StorageFormat &format) {
          !isConstant(x);
 }
 
+static StringRef triedOn(Operation *op) {
+  auto tried = op->getAttrOfType<StringAttr>(kTriedFixAttr);
+  return tried ? tried.getValue() : StringRef();
+}
+
+std::optional<StorageFormat> mpopt::spanExpected(mp::QuantizeOp op, bool isWide,
+                                                 const RangeAnalysis &ranges) {
+  auto format = storageFormatOf(op);
+  const AbstractValue &x = ranges.preRounding(op.getInput());
+  if (!format || format->floats || !x.hasLikely())
+    return std::nullopt;
+  if (isWide)
+    format = StorageFormat::integers(16, format->codes.lo < 0);
+  Cell all = x.hull();
+  if (auto scores = findMaskedScores(op.getInput(), ranges))
+    all = scores->live;
+  bool cuts = rectifies(op.getInput(), op.getZeroPoint(), *storageFormatOf(op));
+  double lo = cuts ? 0 : std::min(all.likelyLo, 0.0),
+         hi = std::max(all.likelyHi, 0.0);
+  // Without a zero point codes stand for as much on both sides.
+  if (!op.getZeroPoint() && format->codes.lo < 0) {
+    lo = std::min(lo, -hi) * format->codes.lo / -format->codes.hi;
+    hi = -lo * format->codes.hi / -format->codes.lo;
+  }
+  double scale = (hi - lo) / (format->codes.hi - format->codes.lo);
+  if (!(scale > 0) || !std::isfinite(scale))
+    return std::nullopt;
+  return format->scaled(scale, std::nearbyint(format->codes.lo - lo / scale));
+}
+
 template <typename Op>
 static std::optional<QuantizationError>
-errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges) {
+errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges,
+               std::optional<StorageFormat> tried = std::nullopt) {
   TransferContext &ctx = ranges.context();
   AbstractValue x = ranges.preRounding(op.getInput());
   // A softmax drops the others.
@@ -114,8 +145,9 @@ errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges) {
   result.error = mapGroups(
       ctx, alignQuantization(x, op.getScale(), op.getZeroPoint(), format, ctx),
       noBound, [&](ArrayRef<Likely> in) {
-        return toLikely(
-            errors.of(in[0], format.scaled(std::fabs(in[1].mean), in[2].mean)));
+        return toLikely(errors.of(
+            in[0],
+            tried ? *tried : format.scaled(std::fabs(in[1].mean), in[2].mean)));
       });
   result.clipped = errors.clippedShare();
   result.isOfWeights = isConstant(op.getInput());
@@ -219,6 +251,9 @@ QuantizationErrors::errorOf(Value value, ArrayRef<int64_t> dims) {
   }
   if (!value.getDefiningOp() || !judges(value))
     return std::nullopt;
+  StringRef tried = triedOn(value.getDefiningOp());
+  if (tried == kTriedFloats)
+    return std::nullopt;
   if (value.getDefiningOp()->hasAttr(kLostRectifierAttr))
     return errorOfRectifier(value, ranges);
   return llvm::TypeSwitch<Operation *, Result>(value.getDefiningOp())
@@ -226,12 +261,17 @@ QuantizationErrors::errorOf(Value value, ArrayRef<int64_t> dims) {
         auto format = storageFormatOf(op);
         if (!format || isOnGrid(op.getInput(), op))
           return std::nullopt;
-        return errorOfNumbers(op, *format, ranges);
+        bool isTried = tried == kTriedRange || tried == kTriedWide;
+        return errorOfNumbers(
+            op, *format, ranges,
+            isTried ? spanExpected(op, tried == kTriedWide, ranges)
+                    : std::nullopt);
       })
       .Case([&](mp::FakeQuantizeOp op) {
         return errorOfNumbers(op, *storageFormatOf(op), ranges);
       })
-      .Case([&](mp::DequantizeOp op) { return errorOfCodes(op, ranges); })
+      .Case(
+          [&](mp::DequantizeOp op) { return errorOfCodes(op, ranges, tried); })
       .Case([&](mp::ConstantOp op) { return errorOfConstant(op, ranges); })
       .Case([&](mp::CastOp op) { return errorOfCast(op, ranges); })
       .Case([&](mp::DynamicQuantizeOp op) -> Result {
@@ -246,7 +286,7 @@ QuantizationErrors::errorOf(Value value, ArrayRef<int64_t> dims) {
         return errorOfRows(op, ranges);
       })
       .Default([&](Operation *op) -> Result {
-        if (value != op->getResult(0))
+        if (value != op->getResult(0) || tried == kTriedReducedRange)
           return std::nullopt;
         return errorOfSum(op, ranges);
       });

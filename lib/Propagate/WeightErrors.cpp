@@ -112,8 +112,51 @@ static bool isAtEnd(ArrayRef<Likely> in, const StorageFormat &format) {
   return std::fabs(number) >= (most - (number < 0 ? step : 0)) * kRounded;
 }
 
+std::optional<int64_t> mpopt::findSharedAxis(mp::DequantizeOp op) {
+  MaybeShape scales = getShape(op.getScale()), shape = getShape(op.getResult());
+  if (!isConstant(op.getInput()) || !scales || getNumElements(scales) != 1 ||
+      !shape)
+    return std::nullopt;
+  for (OpOperand &use : op.getResult().getUses())
+    if (auto axis = findChannelAxis(use, int64_t(shape->size())))
+      return axis;
+  return std::nullopt;
+}
+
+/// The scale of each channel is that of its largest number, as far as its codes
+/// tell that.
+static void tryScales(mp::DequantizeOp op, const StorageFormat &format,
+                      const RangeAnalysis &ranges, QuantizationError &error) {
+  std::optional<int64_t> axis = findSharedAxis(op);
+  const AbstractValue &x = ranges.preRounding(op.getResult());
+  if (!axis || format.floats || size_t(*axis) >= x.rank() ||
+      x.dims()[*axis] < 2)
+    return;
+  size_t inner = 1;
+  for (int64_t dim : x.dims().drop_front(*axis + 1))
+    inner *= size_t(dim);
+  AbstractValue::Dims dims(x.rank(), 1);
+  dims[*axis] = x.dims()[*axis];
+  std::vector<double> largest(x.dims()[*axis], 0);
+  for (size_t group = 0; group < x.groups(); ++group) {
+    Cell numbers = x.cell(group);
+    double &most = largest[group / inner % largest.size()];
+    most = std::max({most, -numbers.likelyLo, numbers.likelyHi});
+  }
+  double end = std::min(-format.codes.lo, format.codes.hi),
+         shared = meanSquare(error.error);
+  std::vector<Cell> cells;
+  for (double most : largest)
+    cells.push_back(
+        {0, 0, 0, std::min(shared, std::pow(most / end, 2) / 12), 0, 0});
+  LikelySource source = error.error.source;
+  error.error = AbstractValue(dims, cells);
+  error.error.source = source;
+}
+
 std::optional<QuantizationError>
-mpopt::errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges) {
+mpopt::errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges,
+                    StringRef tried) {
   auto format = storageFormatOf(op);
   if (!format || !isConstant(op.getInput()))
     return std::nullopt;
@@ -150,6 +193,12 @@ mpopt::errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges) {
       cell.variance *= factor;
     }
   }
+  if (tried == kTriedChannels)
+    tryScales(op, *format, ranges, result);
+  // Steps are twice as wide.
+  if (tried == kTriedReducedRange)
+    for (CellRef cell : result.error.mutableCells())
+      cell.variance *= 4;
   return result;
 }
 

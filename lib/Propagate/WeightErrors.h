@@ -22,9 +22,11 @@ inline Likely toLikely(const StorageError &error) {
   return result;
 }
 
-/// The error of a constant that is dequantised; nothing for other numbers.
+/// The error of a constant that is dequantised, after the tried fix; nothing
+/// for other numbers.
 std::optional<QuantizationError> errorOfCodes(mp::DequantizeOp op,
-                                              const RangeAnalysis &ranges);
+                                              const RangeAnalysis &ranges,
+                                              llvm::StringRef tried = {});
 
 /// The error of the codes of a weight that products at run time read.
 std::optional<QuantizationError> errorOfConstant(mp::ConstantOp op,

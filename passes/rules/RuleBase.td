@@ -103,6 +103,7 @@ class QuantizationRule<string ruleId, string ruleName> : Rule<ruleId, ruleName> 
 class CodeRule<string ruleId, string ruleName> : QuantizationRule<ruleId, ruleName> {
   let severity = "warning";
   let ownSeverity = 0;
+  let fix = "sometimes"; // lib/Repair/Search/CodeFixes.cpp
 }
 
 // A rule about files of weights without a graph (lib/Checkpoint): no pass.

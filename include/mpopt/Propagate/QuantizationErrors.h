@@ -38,6 +38,30 @@ struct QuantizationError {
   mlir::Value place = {};
 };
 
+/// Set on an op to try a fix: errors are those of the op after the fix. The
+/// values are below.
+inline constexpr llvm::StringLiteral kTriedFixAttr = "mp.tried_fix";
+/// On an op that quantises or dequantises: its numbers stay floats.
+inline constexpr llvm::StringLiteral kTriedFloats = "floats";
+/// On an op that quantises: its scale is that of the expected range, in its own
+/// codes or in 16 bits.
+inline constexpr llvm::StringLiteral kTriedRange = "range";
+inline constexpr llvm::StringLiteral kTriedWide = "16 bits";
+/// On an op that dequantises a weight: one scale for each channel.
+inline constexpr llvm::StringLiteral kTriedChannels = "by channel";
+/// On an op that dequantises a weight and on the product: weights of 7 bits,
+/// whose pairs no kernel saturates.
+inline constexpr llvm::StringLiteral kTriedReducedRange = "7 bits";
+
+/// The codes of an op that quantises, with the scale and the zero point by
+/// which they span the expected range; nothing if that is not known.
+/// `isWide`: 16 bits.
+std::optional<StorageFormat> spanExpected(mp::QuantizeOp op, bool isWide,
+                                          const RangeAnalysis &ranges);
+
+/// The axis of output channels of a weight that has one scale for all of them.
+std::optional<int64_t> findSharedAxis(mp::DequantizeOp op);
+
 class QuantizationErrors {
 public:
   explicit QuantizationErrors(const RangeAnalysis &ranges) : ranges(ranges) {}

@@ -423,6 +423,7 @@ def QuantizationErrorRule : EffectRule<"MP615", "quantization-error"> {
   let severity = "error";
   let since = "0.3";
   let dtypes = ["f32", "f16", "bf16"];
+  let fix = "sometimes";
   let summary = "quantisation moves an output by more than the threshold";
   let what = [{
     The file holds quantised tensors, and an output is expected to differ by more

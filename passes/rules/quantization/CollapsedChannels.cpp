@@ -11,6 +11,7 @@
 #include "mpopt/Hazards/ConstantText.h"
 #include "mpopt/Propagate/IntegerProduct.h"
 #include "mpopt/Propagate/Masks.h"
+#include "mpopt/Propagate/QuantizationErrors.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 #include <cmath>
@@ -53,18 +54,6 @@ void CollapsedChannels::judgeScores(mp::QuantizeOp op,
                ", more than the deviation of the scores that are not masked, " +
                formatNumber(std::sqrt(scores->live.variance)))
       .cause(op.getScale(), "is the scale");
-}
-
-/// The axis of output channels of a weight that has one scale for all of them.
-static std::optional<int64_t> findAxis(mp::DequantizeOp op) {
-  MaybeShape scales = getShape(op.getScale()), shape = getShape(op.getResult());
-  if (!isConstant(op.getInput()) || !scales || getNumElements(scales) != 1 ||
-      !shape)
-    return std::nullopt;
-  for (OpOperand &use : op.getResult().getUses())
-    if (auto axis = findChannelAxis(use, int64_t(shape->size())))
-      return axis;
-  return std::nullopt;
 }
 
 void CollapsedChannels::judgeWeight(Operation *op, Value weight, Value scale,
@@ -112,7 +101,7 @@ void CollapsedChannels::judge(Operation *op, const RangeAnalysis &ranges) {
   if (auto quantize = dyn_cast<mp::QuantizeOp>(op))
     return judgeScores(quantize, ranges);
   if (auto dequantize = dyn_cast<mp::DequantizeOp>(op)) {
-    if (std::optional<int64_t> axis = findAxis(dequantize))
+    if (std::optional<int64_t> axis = findSharedAxis(dequantize))
       judgeWeight(op, dequantize.getInput(), dequantize.getScale(),
                   dequantize.getZeroPoint(), *axis, ranges);
     return;

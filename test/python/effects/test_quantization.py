@@ -3,6 +3,8 @@ float network and of the file that its quantisers made, calibrated rightly and o
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import onnx
 import pytest
@@ -152,3 +154,59 @@ def test_quantised_models_in_16_bits(network, tmp_path):
     quantize(network, path, weight_type=QuantType.QInt8)
     report = judge(path, "--precision", "fp16")
     assert report["precision"] == "fp16" and "by" not in report["effects"][0]
+
+
+def fixes_of(report, rule: str) -> list[dict]:
+    return [fix for finding in report["findings"] if finding["rule"] == rule for fix in finding["fixes"]]
+
+
+def test_tried_scale(network, tmp_path):
+    """The file with the scale that a fix states is off by the error that it states."""
+    path, mended = tmp_path / "codes.onnx", tmp_path / "mended.onnx"
+    quantize(network, path, weight_type=QuantType.QInt8, per_channel=True)
+    model = onnx.load(path)
+    scales = {tensor.name: tensor for tensor in model.graph.initializer}
+    scales["x_scale"].CopyFrom(numpy_helper.from_array(
+        (numpy_helper.to_array(scales["x_scale"]) / 10).astype("f4"), "x_scale"))
+    onnx.save(model, path)
+    [text] = [fix["text"] for fix in fixes_of(judge(path), "MP602") if fix["text"].startswith("give 'x'")]
+    found = re.fullmatch(r"give 'x' the scale (\S+) and zero point (\S+), for .*: 'y' is then off by (\S+) %, now off by .*", text)
+    scale, zero, reached = map(float, found.groups())
+    scales["x_scale"].CopyFrom(numpy_helper.from_array(np.float32(scale), "x_scale"))
+    scales["x_zero_point"].CopyFrom(numpy_helper.from_array(np.int8(zero), "x_zero_point"))
+    onnx.save(model, mended)
+    measured = measure(network, mended)
+    assert measured / FACTOR < reached / 100 < measured * FACTOR
+    assert judge(mended)["effects"][0]["expected_error"] == pytest.approx(reached / 100, rel=0.1)
+
+
+def make_weights_only(source, target, by_channel: bool) -> None:
+    """The first weight in 8 bits, all else in floats."""
+    model = onnx.load(source)
+    [w] = [tensor for tensor in model.graph.initializer if tensor.name == "w0"]
+    values = numpy_helper.to_array(w)
+    scale = (np.abs(values).max(axis=0) if by_channel else np.abs(values).max()) / 127
+    codes = np.clip(np.round(values / scale), -127, 127).astype("i1")
+    model.graph.initializer.remove(w)
+    model.graph.initializer.extend([numpy_helper.from_array(codes, "w0_quantized"),
+                                    numpy_helper.from_array(np.asarray(scale, "f4"), "w0_scale")])
+    node = helper.make_node("DequantizeLinear", ["w0_quantized", "w0_scale"], ["w0"], "dequantize", axis=1)
+    model.graph.node.insert(0, node)
+    onnx.save(model, target)
+
+
+def test_tried_channels(tmp_path):
+    network, path = tmp_path / "net.onnx", tmp_path / "codes.onnx"
+    make_network(network, outlier=400, divided=True)
+    make_weights_only(network, path, by_channel=False)
+    [text] = [fix["text"] for fix in fixes_of(judge(path), "MP604") if "a scale of its own" in fix["text"]]
+    reached = float(re.search(r"is then off by (\S+) %", text)[1]) / 100
+    make_weights_only(network, path, by_channel=True)
+    measured = measure(network, path)
+    assert measured / FACTOR < reached < measured * FACTOR
+
+
+def test_no_fix_without_a_finding(network, tmp_path):
+    path = tmp_path / "codes.onnx"
+    quantize(network, path, weight_type=QuantType.QInt8, per_channel=True)
+    assert not [finding for finding in judge(path)["findings"] if finding["fixes"]]

@@ -1,0 +1,408 @@
+//===- CodeFixes.cpp - Fixes of quantised tensors, tried
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Ranges depend on codes by their ends alone, so that most trials take the
+// errors of outputs again and nothing else (kTriedFixAttr). Where the ends clip
+// what is expected, ranges are those of a copy whose scale does not. Not
+// covered: other scales of blocks, and fixes that help only together.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Repair/CodeFixes.h"
+
+#include "lib/Repair/Actions/Actions.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/ProductOperands.h"
+#include "mpopt/Dialect/StorageTypes.h"
+#include "mpopt/Effects/Severity.h"
+#include "mpopt/Hazards/RangeSupport.h"
+#include "mpopt/Numerics/Target.h"
+#include "mpopt/Propagate/IntegerProduct.h"
+#include "mpopt/Propagate/QuantizationErrors.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Report/RuleTable.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Trials of a module, and the ops that all of them look at: a trial takes
+/// about 10 us an op, so that these are a fifth of a second.
+static constexpr size_t kMostTrials = 12, kMostOps = 20'000;
+
+namespace {
+/// A copy of the module in which an op clips nothing that is expected.
+class WidenedCopy {
+public:
+  WidenedCopy(ModuleOp module, mp::QuantizeOp op, const StorageFormat &span)
+      : copy(cast<ModuleOp>(module->clone(mapping))), manager(*copy, nullptr) {
+    auto its = cast<mp::QuantizeOp>(find(op));
+    widen(its, span);
+    for (Operation *user : its.getResult().getUsers())
+      if (auto numbers = dyn_cast<mp::DequantizeOp>(user))
+        widen(numbers, span);
+  }
+  ModuleOp get() { return *copy; }
+  AnalysisManager analyses() { return manager; }
+  Operation *find(Operation *op) const { return mapping.lookupOrNull(op); }
+
+private:
+  template <typename Op> static void widen(Op op, const StorageFormat &span);
+
+  IRMapping mapping;
+  OwningOpRef<ModuleOp> copy;
+  ModuleAnalysisManager manager;
+};
+
+struct CodeFix {
+  StringRef tried;
+  SmallVector<Operation *, 4> ops;
+  std::string kind, text;
+};
+
+class CodeFixTrials {
+public:
+  CodeFixTrials(ModuleOp module, AnalysisManager analyses,
+                const OutputEffects &now,
+                std::vector<FindingList::Entry> &entries);
+  void run();
+
+private:
+  void tryFixes(FindingList::Entry &entry);
+  Operation *subjectOf(const FindingList::Entry &entry) const;
+  std::vector<CodeFix> findFixes(Operation *op) const;
+  void addFixes(mp::QuantizeOp op, std::vector<CodeFix> &fixes) const;
+  void addFixes(mp::DequantizeOp op, std::vector<CodeFix> &fixes) const;
+  void addReducedRange(Operation *op, std::vector<CodeFix> &fixes) const;
+  void addExclusion(ArrayRef<Operation *> ops,
+                    std::vector<CodeFix> &fixes) const;
+  std::optional<WidenedCopy> widen(Operation *op);
+  std::optional<double> errorAfter(const CodeFix &fix, StringRef output,
+                                   WidenedCopy *widened);
+
+  ModuleOp module;
+  AnalysisManager analyses;
+  const OutputEffects &now;
+  const RangeAnalysis &ranges;
+  std::vector<FindingList::Entry> &entries;
+  size_t left;
+};
+} // namespace
+
+CodeFixTrials::CodeFixTrials(ModuleOp module, AnalysisManager analyses,
+                             const OutputEffects &now,
+                             std::vector<FindingList::Entry> &entries)
+    : module(module), analyses(analyses), now(now),
+      ranges(analyses.getAnalysis<RangeAnalysis>()), entries(entries) {
+  size_t count = 0;
+  module.walk([&](Operation *) { ++count; });
+  left = std::min(kMostTrials, kMostOps / std::max<size_t>(count, 1));
+}
+
+static double errorOf(const OutputEffects &effects, StringRef output) {
+  for (const OutputEffect &its : effects.outputs)
+    if (its.name == output)
+      return its.nonFinite ? kInfinity : its.error.value_or(NAN);
+  return NAN;
+}
+
+std::optional<double> CodeFixTrials::errorAfter(const CodeFix &fix,
+                                                StringRef output,
+                                                WidenedCopy *widened) {
+  if (left == 0)
+    return std::nullopt;
+  --left;
+  SmallVector<Operation *, 4> ops(fix.ops);
+  if (widened)
+    for (Operation *&op : ops)
+      op = widened->find(op);
+  for (Operation *op : ops)
+    op->setAttr(kTriedFixAttr, StringAttr::get(op->getContext(), fix.tried));
+  double error =
+      widened ? errorOf(OutputEffects(widened->get(), widened->analyses(), {}),
+                        output)
+              : errorOf(OutputEffects(module, analyses, entries), output);
+  for (Operation *op : ops)
+    op->removeAttr(kTriedFixAttr);
+  return std::isnan(error) ? std::nullopt : std::optional(error);
+}
+
+template <typename Op>
+void WidenedCopy::widen(Op op, const StorageFormat &span) {
+  OpBuilder builder(op);
+  Type scale = getElementType(op.getScale());
+  op.getScaleMutable().assign(
+      fixes::makeNumber(builder, op.getLoc(), scale, span.scale));
+  if (!op.getZeroPoint())
+    return;
+  auto zero = RankedTensorType::get({}, getElementType(op.getZeroPoint()));
+  APInt code(zero.getElementTypeBitWidth(), uint64_t(int64_t(span.zeroPoint)),
+             /*isSigned=*/true, /*implicitTrunc=*/true);
+  op.getZeroPointMutable().assign(
+      mp::ConstantOp::create(builder, op.getLoc(), zero,
+                             DenseElementsAttr::get(zero, code))
+          .getResult());
+}
+
+/// The copy for fixes of an op whose ends clip; nothing where they do not.
+std::optional<WidenedCopy> CodeFixTrials::widen(Operation *op) {
+  auto quantize = dyn_cast<mp::QuantizeOp>(op);
+  if (!quantize)
+    if (auto numbers = dyn_cast<mp::DequantizeOp>(op))
+      quantize = numbers.getInput().getDefiningOp<mp::QuantizeOp>();
+  auto error = quantize
+                   ? QuantizationErrors(ranges).errorOf(quantize.getResult())
+                   : std::nullopt;
+  auto span = quantize ? spanExpected(quantize, /*isWide=*/false, ranges)
+                       : std::nullopt;
+  // Less than half of the error leaves numbers about as they are.
+  constexpr double kMuchClipped = 0.5;
+  if (!error || error->clipped < kMuchClipped || !span)
+    return std::nullopt;
+  return std::make_optional<WidenedCopy>(module, quantize, *span);
+}
+
+//===----------------------------------------------------------------------===//
+// What may help
+//===----------------------------------------------------------------------===//
+
+static std::string describeCodes(const StorageFormat &format) {
+  return "scale " + formatNumber(format.scale) + " and zero point " +
+         formatNumber(format.zeroPoint + 0.0) + ", for [" +
+         formatNumber(format.ends().lo) + ", " +
+         formatNumber(format.ends().hi) + "]";
+}
+
+/// True if nothing but `ops` and the model's end reads the numbers.
+static bool isReadOnlyBy(Value numbers, ArrayRef<Operation *> ops) {
+  return llvm::all_of(numbers.getUsers(), [&](Operation *user) {
+    return llvm::is_contained(ops, user) ||
+           user->hasTrait<OpTrait::IsTerminator>();
+  });
+}
+
+/// Leaves ops in floats: quantisers keep codes that another op reads.
+static CodeFix exclude(ArrayRef<Operation *> ops) {
+  std::string names;
+  for (Operation *op : ops)
+    names += (names.empty() ? "`" : ", `") + getOpName(op) + "`";
+  CodeFix fix = {kTriedFloats, {}, "change-dtype",
+                 "leave " + names + " out of quantisation (nodes_to_exclude)"};
+  auto addNumbers = [&](mp::DequantizeOp numbers) {
+    if (!numbers || !isReadOnlyBy(numbers.getResult(), ops))
+      return;
+    auto codes = numbers.getInput().getDefiningOp<mp::QuantizeOp>();
+    if (isConstant(numbers.getInput()))
+      fix.ops.push_back(numbers);
+    else if (codes && codes.getResult().hasOneUse())
+      fix.ops.push_back(codes);
+  };
+  for (Operation *op : ops) {
+    for (Value operand : op->getOperands())
+      addNumbers(getMaker<mp::DequantizeOp>(operand, Peel::Identities));
+    for (Value result : op->getResults())
+      for (Operation *user : result.getUsers())
+        if (auto codes = dyn_cast<mp::QuantizeOp>(user))
+          for (Operation *reader : codes.getResult().getUsers())
+            addNumbers(dyn_cast<mp::DequantizeOp>(reader));
+  }
+  return fix;
+}
+
+/// The ops that read the numbers for which codes stand, and the one that makes
+/// what is quantised.
+static SmallVector<Operation *, 4> opsAround(mp::QuantizeOp op) {
+  SmallVector<Operation *, 4> ops;
+  Operation *maker = getMaker(op.getInput(), Peel::Identities);
+  if (maker && !hasRole(maker, Role::Quantization) && !isConstant(op.getInput()))
+    ops.push_back(maker);
+  for (Operation *numbers : op.getResult().getUsers())
+    for (Operation *reader : numbers->getUsers())
+      if (isa<mp::DequantizeOp>(numbers) && !llvm::is_contained(ops, reader) &&
+          !reader->hasTrait<OpTrait::IsTerminator>())
+        ops.push_back(reader);
+  return ops;
+}
+
+void CodeFixTrials::addFixes(mp::QuantizeOp op,
+                             std::vector<CodeFix> &fixes) const {
+  auto format = storageFormatOf(op);
+  std::string name = "'" + getTensorName(op.getInput()) + "'";
+  if (auto range = spanExpected(op, /*isWide=*/false, ranges))
+    fixes.push_back({kTriedRange, {op}, "scale",
+                     "give " + name + " the " + describeCodes(*range)});
+  constexpr double kCodesOf8Bits = 255;
+  if (auto wide = spanExpected(op, /*isWide=*/true, ranges);
+      wide && format->codes.hi - format->codes.lo <= kCodesOf8Bits)
+    fixes.push_back(
+        {kTriedWide, {op}, "change-dtype",
+         "quantise " + name + " in 16 bits, " + describeCodes(*wide)});
+  addExclusion(opsAround(op), fixes);
+}
+
+void CodeFixTrials::addFixes(mp::DequantizeOp op,
+                             std::vector<CodeFix> &fixes) const {
+  if (findSharedAxis(op))
+    fixes.push_back({kTriedChannels, {op}, "scale",
+                     "give each output channel of '" +
+                         getTensorName(op.getInput()) +
+                         "' a scale of its own"});
+  SmallVector<Operation *, 4> readers(op.getResult().getUsers());
+  addExclusion(readers, fixes);
+}
+
+/// Half the weight's codes, and twice its scale.
+void CodeFixTrials::addReducedRange(Operation *op,
+                                    std::vector<CodeFix> &fixes) const {
+  if (ranges.target().codes().pairBits == 0 ||
+      !findCodes(op, ranges.target().codes().widestBits))
+    return;
+  auto weight = op->getNumOperands() > 1
+                    ? getMaker<mp::DequantizeOp>(op->getOperand(1),
+                                                 Peel::Identities | Peel::Views)
+                    : mp::DequantizeOp();
+  SmallVector<Operation *, 4> ops = {op};
+  if (weight)
+    ops.push_back(weight);
+  fixes.push_back({kTriedReducedRange, ops, "scale",
+                   "quantise the weights of `" + getOpName(op) +
+                       "` in 7 bits (reduce_range)"});
+}
+
+void CodeFixTrials::addExclusion(ArrayRef<Operation *> ops,
+                                 std::vector<CodeFix> &fixes) const {
+  // A list of more is a part of the network.
+  constexpr size_t kMostExcluded = 4;
+  if (ops.empty() || ops.size() > kMostExcluded)
+    return;
+  if (CodeFix fix = exclude(ops); !fix.ops.empty())
+    fixes.push_back(std::move(fix));
+}
+
+/// A run's scale is chosen for the product that reads the codes.
+static Operation *productOf(Operation *op) {
+  for (Value result : op->getResults())
+    for (Operation *user : result.getUsers())
+      if (isa<mp::DynamicQuantizeOp>(op) && getIntegerOperands(user))
+        return user;
+  return op;
+}
+
+std::vector<CodeFix> CodeFixTrials::findFixes(Operation *op) const {
+  std::vector<CodeFix> fixes;
+  if (auto quantize = dyn_cast<mp::QuantizeOp>(op)) {
+    addFixes(quantize, fixes);
+  } else if (auto dequantize = dyn_cast<mp::DequantizeOp>(op)) {
+    // Of codes that an op made what quantised them counts.
+    if (auto from = dequantize.getInput().getDefiningOp<mp::QuantizeOp>())
+      addFixes(from, fixes);
+    else
+      addFixes(dequantize, fixes);
+  } else if (isa<mp::DynamicQuantizeOp, mp::MatMulNBitsOp,
+                 mp::GatherBlockQuantizedOp>(op)) {
+    fixes.push_back({kTriedFloats, {op}, "change-dtype",
+                     "leave `" + getOpName(productOf(op)) +
+                         "` out of quantisation (nodes_to_exclude)"});
+  } else if (getProductOperands(op)) {
+    addReducedRange(op, fixes);
+    addExclusion(op, fixes);
+  }
+  return fixes;
+}
+
+/// Of a finding about an output the op whose quantisation causes most of it.
+Operation *CodeFixTrials::subjectOf(const FindingList::Entry &entry) const {
+  if (!findRule(entry.finding.rule)->byEffect)
+    return entry.op;
+  for (const OutputEffect &output : now.outputs) {
+    if (output.name != entry.finding.effect->output || output.squares.empty())
+      continue;
+    auto most = llvm::max_element(
+        output.squares, [](const auto &lhs, const auto &rhs) {
+          return lhs.second < rhs.second;
+        });
+    return most->first.getDefiningOp();
+  }
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Trials
+//===----------------------------------------------------------------------===//
+
+static std::string describeError(double error) {
+  if (std::isinf(error))
+    return "Inf or NaN";
+  if (error >= 1)
+    return "off by more than its largest value";
+  char text[32];
+  snprintf(text, sizeof text, "off by %.2g %%", error * 100);
+  return text;
+}
+
+/// Fixes are found in the order of what they cost a run, and one is worth
+/// telling that is better than all before. Those that suffice come in this
+/// order, the others the best first.
+void CodeFixTrials::tryFixes(FindingList::Entry &entry) {
+  // Less is within what estimates are off by.
+  constexpr double kWorthTelling = 0.8;
+  StringRef output = entry.finding.effect->output;
+  double before = errorOf(now, output), best = before;
+  Operation *op = subjectOf(entry);
+  if (!op || std::isnan(before))
+    return;
+  std::vector<Fix> suffice, help;
+  std::optional<WidenedCopy> widened = widen(op);
+  for (const CodeFix &fix : findFixes(op)) {
+    std::optional<double> after =
+        errorAfter(fix, output, widened ? &*widened : nullptr);
+    if (!after || !(*after < kWorthTelling * best))
+      continue;
+    best = *after;
+    bool isFine = *after < getThreshold(module, kEffectWarning);
+    auto &list = isFine ? suffice : help;
+    list.insert(isFine ? list.end() : list.begin(),
+                Fix{fix.kind,
+                    fix.text + ": '" + output.str() + "' is then " +
+                        describeError(*after) + ", now " +
+                        describeError(before),
+                    isFine});
+  }
+  llvm::append_range(suffice, help);
+  for (Fix &fix : suffice) {
+    entry.finding.fixes.push_back(std::move(fix));
+    entry.actions.emplace_back();
+  }
+}
+
+/// The worst findings first, as long as trials are left.
+void CodeFixTrials::run() {
+  SmallVector<FindingList::Entry *> worth;
+  for (FindingList::Entry &entry : entries) {
+    const RuleInfo *rule = findRule(entry.finding.rule);
+    if (rule && StringRef(rule->family) == "quantization" &&
+        entry.finding.effect &&
+        entry.finding.certainty >= Certainty::Likely &&
+        entry.judged.value_or(entry.finding.severity) > Severity::Note)
+      worth.push_back(&entry);
+  }
+  llvm::stable_sort(worth, [](const auto *lhs, const auto *rhs) {
+    return lhs->finding.effect->error > rhs->finding.effect->error;
+  });
+  for (FindingList::Entry *entry : worth)
+    tryFixes(*entry);
+}
+
+void mpopt::tryCodeFixes(ModuleOp module, AnalysisManager analyses,
+                         const OutputEffects &now,
+                         std::vector<FindingList::Entry> &entries) {
+  CodeFixTrials(module, analyses, now, entries).run();
+}
