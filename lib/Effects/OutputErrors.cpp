@@ -520,8 +520,9 @@ void OutputErrors::addTo(Part &part, const Source &source,
     if (source.quantized->isOfWeights) {
       give(QuantizationCause::Weights, 1);
     } else {
-      give(QuantizationCause::Activations, 1 - source.quantized->clipped);
-      give(QuantizationCause::Saturation, source.quantized->clipped);
+      double past = source.quantized->clipped + source.quantized->unseen;
+      give(QuantizationCause::Activations, 1 - past);
+      give(QuantizationCause::Saturation, past);
     }
   }
   part.sum += square;

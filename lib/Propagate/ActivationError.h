@@ -11,6 +11,11 @@
 
 namespace mpopt {
 
+/// Evaluations that a calibration takes: quantisers' examples have 8 to 128;
+/// and those of a model after it in which an error is expected, as of
+/// LargestError.
+inline constexpr double kCalibration = 32, kRuns = 8;
+
 /// Rounding and clipping of activations with settled scales, by moments.
 class ActivationError {
 public:
@@ -25,13 +30,25 @@ public:
   /// Of the groups so far: the part of the square that clipping adds.
   double clippedSquare() const { return clipped; }
   double clippedShare() const { return all > 0 ? clipped / all : 0; }
+  /// The part of the square that is of numbers past what a calibration saw.
+  double unseenShare() const { return all > 0 ? unseen / all : 0; }
+
+  /// Has `of` count numbers past the ends that no calibration of usual length
+  /// meets. `bound`: that of the tensor; `groups`: its groups.
+  void expectUnseen(const Interval &bound, size_t groups) {
+    reach = bound;
+    elements = count * double(groups);
+  }
 
 private:
   bool isPast(double number, double end, const Interval &ends) const;
+  double unseenSquare(const Likely &x, const Interval &ends) const;
 
   double count, trust;
   bool rectifies;
-  double all = 0, clipped = 0;
+  double all = 0, clipped = 0, unseen = 0;
+  Interval reach = Interval::point(0);
+  double elements = 0;
 };
 
 /// How far past an end the numbers of `x` have to be expected.

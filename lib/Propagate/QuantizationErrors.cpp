@@ -127,9 +127,29 @@ std::optional<StorageFormat> mpopt::spanExpected(mp::QuantizeOp op, bool isWide,
   return format->scaled(scale, std::nearbyint(format->codes.lo - lo / scale));
 }
 
+/// True if so many numbers are expected past what a calibration saw that their
+/// mean square is about what is met: the root of a sum of n squares of
+/// exponentially distributed overshoots deviates by 1.1 / sqrt(n) of itself, a
+/// third at 10. A calibration of K evaluations leaves one end of a tensor a
+/// chance of 1 / K in each.
+bool QuantizationErrors::expectsUnseen(Value value) {
+  if (!isUnseenExpected) {
+    constexpr double kEnough = 10;
+    double tensors = 0;
+    auto module =
+        value.getParentBlock()->getParentOp()->getParentOfType<ModuleOp>();
+    module.walk([&](mp::QuantizeOp op) {
+      tensors += !isConstant(op.getInput()) && !isOnGrid(op.getInput(), op);
+    });
+    isUnseenExpected = tensors * kRuns / kCalibration >= kEnough;
+  }
+  return *isUnseenExpected;
+}
+
 template <typename Op>
 static std::optional<QuantizationError>
 errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges,
+               bool expectsUnseen,
                std::optional<StorageFormat> tried = std::nullopt) {
   TransferContext &ctx = ranges.context();
   AbstractValue x = ranges.preRounding(op.getInput());
@@ -141,6 +161,8 @@ errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges,
   ActivationError errors(ctx.elementsPerGroup(op.getInput(), x.groups()),
                          getTrust(op.getInput()),
                          rectifies(op.getInput(), op.getZeroPoint(), format));
+  if (expectsUnseen && !isConstant(op.getInput()) && !format.floats)
+    errors.expectUnseen({x.hull().lo, x.hull().hi}, x.groups());
   QuantizationError result;
   result.error = mapGroups(
       ctx, alignQuantization(x, op.getScale(), op.getZeroPoint(), format, ctx),
@@ -150,6 +172,7 @@ errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges,
             tried ? *tried : format.scaled(std::fabs(in[1].mean), in[2].mean)));
       });
   result.clipped = errors.clippedShare();
+  result.unseen = errors.unseenShare();
   result.isOfWeights = isConstant(op.getInput());
   return result;
 }
@@ -263,12 +286,13 @@ QuantizationErrors::errorOf(Value value, ArrayRef<int64_t> dims) {
           return std::nullopt;
         bool isTried = tried == kTriedRange || tried == kTriedWide;
         return errorOfNumbers(
-            op, *format, ranges,
+            op, *format, ranges, expectsUnseen(value),
             isTried ? spanExpected(op, tried == kTriedWide, ranges)
                     : std::nullopt);
       })
       .Case([&](mp::FakeQuantizeOp op) {
-        return errorOfNumbers(op, *storageFormatOf(op), ranges);
+        return errorOfNumbers(op, *storageFormatOf(op), ranges,
+                              /*expectsUnseen=*/false);
       })
       .Case(
           [&](mp::DequantizeOp op) { return errorOfCodes(op, ranges, tried); })

@@ -36,6 +36,8 @@ struct QuantizationError {
   double share = 1;
   /// The numbers that have the error, where the op gives codes; else null.
   mlir::Value place = {};
+  /// The share of the square by numbers that a calibration does not meet.
+  double unseen = 0;
 };
 
 /// Set on an op to try a fix: errors are those of the op after the fix. The
@@ -80,8 +82,10 @@ public:
                                            llvm::ArrayRef<int64_t> dims = {});
 
 private:
+  bool expectsUnseen(mlir::Value value);
+
   const RangeAnalysis &ranges;
-  std::optional<bool> isJudged;
+  std::optional<bool> isJudged, isUnseenExpected;
 };
 
 /// True if each element of `x` is a number that a code of `grid`'s scale and
