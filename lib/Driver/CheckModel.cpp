@@ -209,6 +209,8 @@ static void callHooks(const CheckHooks &hooks, CheckedModule &result) {
     hooks.scaled(result.scales);
   if (hooks.planned)
     hooks.planned(std::move(result.plan));
+  if (hooks.quantized)
+    hooks.quantized(std::move(result.quantized));
 }
 
 static llvm::Error check(const Options &options, const ImportResult &imported,

@@ -292,6 +292,9 @@ void ModuleCheck::judgeByEffect() {
     reportChangedDecisions(module, *effects, *rule, entries);
   result.decisions = describeDecisions(module, *effects);
   result.effects = describeEffects(module, *effects, entries);
+  if (options.action == Action::Diff && getPrecision(module).isAsIs() &&
+      isQuantized(module))
+    result.quantized = listQuantized(module, ranges(), *effects);
 }
 
 /// The findings of a copy: where they are is enough.

@@ -233,6 +233,60 @@ static void compareOps(DiffReport &diff, const OpMatches &matches) {
 }
 
 //===----------------------------------------------------------------------===//
+// Codes
+//===----------------------------------------------------------------------===//
+
+double DiffCodes::error() const {
+  auto of = [](const QuantizedTensor *side) {
+    return side && !std::isnan(side->error) ? side->error : 0;
+  };
+  return std::max(of(a), of(b));
+}
+
+/// True if either has other codes; scales that differ by less than a hundredth
+/// come of calibrations that differ by chance.
+static bool hasOtherCodes(const QuantizedTensor &a, const QuantizedTensor &b) {
+  constexpr double kChance = 0.01;
+  auto differ = [](double from, double to) {
+    return std::abs(to - from) >
+           kChance * std::max(std::abs(from), std::abs(to));
+  };
+  return a.codes != b.codes || a.scales != b.scales ||
+         a.zeroPoint != b.zeroPoint || differ(a.scale.lo, b.scale.lo) ||
+         differ(a.scale.hi, b.scale.hi);
+}
+
+/// Tensors by name, as quantisers leave them.
+static void compareCodes(DiffReport &diff, const OpMatches &matches) {
+  if (diff.a.quantized.empty() || diff.b.quantized.empty())
+    return;
+  llvm::StringMap<const QuantizedTensor *> others;
+  for (const QuantizedTensor &tensor : diff.b.quantized)
+    others[tensor.tensor] = &tensor;
+  for (const QuantizedTensor &tensor : diff.a.quantized) {
+    const QuantizedTensor *other = others.lookup(tensor.tensor);
+    others.erase(tensor.tensor);
+    if (!other || hasOtherCodes(tensor, *other))
+      diff.codes.push_back({&tensor, other});
+  }
+  for (const QuantizedTensor &tensor : diff.b.quantized)
+    if (others.contains(tensor.tensor))
+      diff.codes.push_back({nullptr, &tensor});
+  llvm::stable_sort(diff.codes, [](const DiffCodes &lhs, const DiffCodes &rhs) {
+    return lhs.error() > rhs.error();
+  });
+  for (size_t first = 0; first < diff.a.ops.size(); ++first) {
+    if (matches.ofA[first] < 0)
+      continue;
+    const DiffOp &op = diff.a.ops[first];
+    const DiffOp &other = diff.b.ops[size_t(matches.ofA[first])];
+    if (op.readsCodes && other.readsCodes &&
+        *op.readsCodes != *other.readsCodes)
+      (*op.readsCodes ? diff.leftOut : diff.takenIn).push_back({&op, &other});
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // The two sides
 //===----------------------------------------------------------------------===//
 
@@ -347,6 +401,7 @@ int mpopt::diff(const Options &options, StringRef version) {
       (areReports ? matchFound : matchOps)(diff.a.ops, diff.b.ops);
   compareFindings(diff, areReports ? nullptr : &matches);
   compareOps(diff, matches);
+  compareCodes(diff, matches);
   if (diff.a.kind == DiffKind::Record)
     judgeCourses(options, diff);
   if (!diff.a.knowsNeeded) {

@@ -7,6 +7,8 @@
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/ProductOperands.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Driver/CheckModel.h"
 #include "mpopt/Driver/Output.h"
@@ -51,6 +53,11 @@ static void listOps(ModuleOp module, DiffSide &side) {
     entry.name = entry.op = getOpName(op);
     entry.type = getOpType(op);
     entry.dtype = getDtypeName(type);
+    if (getProductOperands(op))
+      entry.readsCodes =
+          llvm::all_of(op->getOperands().take_front(2), [](Value operand) {
+            return getMaker<mp::DequantizeOp>(operand, Peel::CastsAndViews);
+          });
   });
 }
 
@@ -147,7 +154,11 @@ static std::optional<DiffSide> judge(const Options &options, StringRef path) {
     for (const KeptOpRef &op : list)
       side.needed.push_back(op.op.name);
   };
+  auto quantized = [&](std::vector<QuantizedTensor> list) {
+    side.quantized = std::move(list);
+  };
   CheckHooks hooks;
+  hooks.quantized = quantized;
   hooks.imported = imported;
   hooks.checked = checked;
   hooks.kept = kept;

@@ -105,6 +105,31 @@ static Part listConstants(llvm::ArrayRef<DiffConstant> list) {
   return part;
 }
 
+static std::string describeCodes(const QuantizedTensor *side) {
+  if (!side)
+    return "floats";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << side->codes << " of scale";
+  if (side->scales > 1)
+    os << "s " << getInterval(side->scale);
+  else
+    os << llvm::format(" %.4g", side->scale.hi);
+  os << llvm::format(", zero point %.4g", side->zeroPoint);
+  if (!std::isnan(side->error))
+    os << llvm::format(" (%.2g %%)", 100 * side->error);
+  return text;
+}
+
+static Part listCodes(llvm::ArrayRef<DiffCodes> list) {
+  Part part = {"codes that changed, by the error of an output by them", {}};
+  for (const DiffCodes &its : list)
+    part.lines.push_back(
+        {(its.a ? its.a : its.b)->tensor,
+         describeCodes(its.a) + " -> " + describeCodes(its.b)});
+  return part;
+}
+
 /// A number of a verdict; those that are not finite are words.
 static std::string getNumber(const llvm::json::Object &object, StringRef key,
                              double unit = 1) {
@@ -162,6 +187,9 @@ static std::vector<Part> listParts(const DiffReport &diff) {
                     dtypes),
           listPairs("kept in f32 needlessly", diff.wide, dtypes),
           listConstants(diff.constants),
+          listCodes(diff.codes),
+          listPairs("left out of quantisation now", diff.leftOut, dtypes),
+          listPairs("quantised now", diff.takenIn, dtypes),
           listPairs("other dtypes", diff.dtypes, dtypes),
           listPairs(areRecords ? "seen ranges that moved" : "ranges that moved",
                     diff.ranges, bounds),
@@ -324,6 +352,31 @@ static void writeConstants(OStream &json, llvm::ArrayRef<DiffConstant> list) {
   });
 }
 
+static void writeCodes(OStream &json, llvm::ArrayRef<DiffCodes> list) {
+  auto side = [&](StringRef key, const QuantizedTensor *its) {
+    if (!its)
+      return json.attribute(key, nullptr);
+    json.attributeObject(key, [&] {
+      json.attribute("codes", its->codes);
+      json.attributeArray("scale", [&] {
+        json.value(jsonNumber(its->scale.lo));
+        json.value(jsonNumber(its->scale.hi));
+      });
+      json.attribute("scales", int64_t(its->scales));
+      json.attribute("zero_point", jsonNumber(its->zeroPoint));
+      json.attribute("expected_error", jsonNumber(its->error));
+    });
+  };
+  json.attributeArray("codes", [&] {
+    for (const DiffCodes &its : list)
+      json.object([&] {
+        json.attribute("tensor", jsonText((its.a ? its.a : its.b)->tensor));
+        side("a", its.a);
+        side("b", its.b);
+      });
+  });
+}
+
 static void writeVerdict(OStream &json, const DiffReport &diff) {
   if (!diff.verdict)
     return;
@@ -379,6 +432,9 @@ void diffing::writeDiffFields(OStream &json, const DiffReport &diff,
   pairs("narrowed", diff.narrowed);
   pairs("wide", diff.wide);
   writeConstants(json, diff.constants);
+  writeCodes(json, diff.codes);
+  pairs("left_out", diff.leftOut);
+  pairs("taken_in", diff.takenIn);
   pairs("dtypes", diff.dtypes);
   pairs("ranges", diff.ranges);
   ops("only_a", diff.onlyA);

@@ -10,6 +10,7 @@
 
 #include "mpopt/Driver/Options.h"
 
+#include "mpopt/Effects/QuantizedTensors.h"
 #include "mpopt/Import/Import.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Repair/ConversionPlan.h"
@@ -36,6 +37,8 @@ struct CheckHooks {
   llvm::function_ref<void(llvm::ArrayRef<TensorScale>)> scaled;
   /// Called with the same as a conversion reads it.
   llvm::function_ref<void(ConversionPlan)> planned;
+  /// Called with the codes of the model; `--diff` alone asks for them.
+  llvm::function_ref<void(std::vector<QuantizedTensor>)> quantized;
 };
 
 /// Imports and checks a model, and writes the files that options ask for beside

@@ -6,6 +6,7 @@
 
 #include "mpopt/Driver/Options.h"
 
+#include "mpopt/Effects/QuantizedTensors.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Repair/ConversionPlan.h"
 #include "mpopt/Report/Change.h"
@@ -58,6 +59,8 @@ struct CheckedModule {
   ConversionPlan plan;
   /// Warnings and errors that stay with the list of `--keep-fp32`.
   unsigned keepLeaves = 0;
+  /// Only with `--diff`.
+  std::vector<QuantizedTensor> quantized;
   /// The float outputs.
   std::vector<EffectReport> effects;
   std::vector<DecisionReport> decisions;

@@ -10,6 +10,7 @@
 
 #include "mpopt/Driver/Options.h"
 
+#include "mpopt/Effects/QuantizedTensors.h"
 #include "mpopt/Instrument/Confirm.h"
 #include "mpopt/Report/Report.h"
 
@@ -40,6 +41,8 @@ struct DiffOp {
   /// The constants among the operands of a model's op, in order, with their
   /// largest magnitudes in the file.
   std::vector<std::pair<std::string, double>> constants = {};
+  /// Of a product, if both operands are numbers for which codes stand.
+  std::optional<bool> readsCodes = {};
 };
 
 /// A run, and what became in it of what was predicted.
@@ -67,6 +70,8 @@ struct DiffSide {
   /// fingerprint.
   std::map<std::string, std::string> unconfirmed;
   std::unique_ptr<DiffRun> run; ///< Null but for a record.
+  /// Of a quantised model that is judged as it is.
+  std::vector<QuantizedTensor> quantized;
 };
 
 struct DiffFinding {
@@ -82,6 +87,14 @@ using DiffPair = std::pair<const DiffOp *, const DiffOp *>;
 struct DiffConstant {
   DiffPair ops;
   size_t index;
+};
+
+/// A tensor whose codes differ; null on the side that leaves it in floats.
+struct DiffCodes {
+  const QuantizedTensor *a = nullptr, *b = nullptr;
+
+  /// The larger error by it; 0 where it is not known.
+  double error() const;
 };
 
 /// The comparison of the second of two trainings with the first.
@@ -112,6 +125,10 @@ struct DiffReport {
   /// And constants whose largest magnitude it wrote otherwise, by more than it
   /// rounds.
   std::vector<DiffConstant> constants;
+  /// Of two quantised models: tensors whose codes differ, the worst first, and
+  /// products that one side alone leaves in floats.
+  std::vector<DiffCodes> codes;
+  std::vector<DiffPair> leftOut, takenIn;
   /// The number of ops of `a` that have a partner in `b`.
   unsigned matched = 0;
 };

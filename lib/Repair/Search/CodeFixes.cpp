@@ -194,7 +194,9 @@ static CodeFix exclude(ArrayRef<Operation *> ops) {
   std::string names;
   for (Operation *op : ops)
     names += (names.empty() ? "`" : ", `") + getOpName(op) + "`";
-  CodeFix fix = {kTriedFloats, {}, "change-dtype",
+  CodeFix fix = {kTriedFloats,
+                 {},
+                 "change-dtype",
                  "leave " + names + " out of quantisation (nodes_to_exclude)"};
   auto addNumbers = [&](mp::DequantizeOp numbers) {
     if (!numbers || !isReadOnlyBy(numbers.getResult(), ops))
@@ -222,7 +224,8 @@ static CodeFix exclude(ArrayRef<Operation *> ops) {
 static SmallVector<Operation *, 4> opsAround(mp::QuantizeOp op) {
   SmallVector<Operation *, 4> ops;
   Operation *maker = getMaker(op.getInput(), Peel::Identities);
-  if (maker && !hasRole(maker, Role::Quantization) && !isConstant(op.getInput()))
+  if (maker && !hasRole(maker, Role::Quantization) &&
+      !isConstant(op.getInput()))
     ops.push_back(maker);
   for (Operation *numbers : op.getResult().getUsers())
     for (Operation *reader : numbers->getUsers())
@@ -237,13 +240,17 @@ void CodeFixTrials::addFixes(mp::QuantizeOp op,
   auto format = storageFormatOf(op);
   std::string name = "'" + getTensorName(op.getInput()) + "'";
   if (auto range = spanExpected(op, /*isWide=*/false, ranges))
-    fixes.push_back({kTriedRange, {op}, "scale",
+    fixes.push_back({kTriedRange,
+                     {op},
+                     "scale",
                      "give " + name + " the " + describeCodes(*range)});
   constexpr double kCodesOf8Bits = 255;
   if (auto wide = spanExpected(op, /*isWide=*/true, ranges);
       wide && format->codes.hi - format->codes.lo <= kCodesOf8Bits)
     fixes.push_back(
-        {kTriedWide, {op}, "change-dtype",
+        {kTriedWide,
+         {op},
+         "change-dtype",
          "quantise " + name + " in 16 bits, " + describeCodes(*wide)});
   addExclusion(opsAround(op), fixes);
 }
@@ -251,7 +258,9 @@ void CodeFixTrials::addFixes(mp::QuantizeOp op,
 void CodeFixTrials::addFixes(mp::DequantizeOp op,
                              std::vector<CodeFix> &fixes) const {
   if (findSharedAxis(op))
-    fixes.push_back({kTriedChannels, {op}, "scale",
+    fixes.push_back({kTriedChannels,
+                     {op},
+                     "scale",
                      "give each output channel of '" +
                          getTensorName(op.getInput()) +
                          "' a scale of its own"});
@@ -308,7 +317,9 @@ std::vector<CodeFix> CodeFixTrials::findFixes(Operation *op) const {
       addFixes(dequantize, fixes);
   } else if (isa<mp::DynamicQuantizeOp, mp::MatMulNBitsOp,
                  mp::GatherBlockQuantizedOp>(op)) {
-    fixes.push_back({kTriedFloats, {op}, "change-dtype",
+    fixes.push_back({kTriedFloats,
+                     {op},
+                     "change-dtype",
                      "leave `" + getOpName(productOf(op)) +
                          "` out of quantisation (nodes_to_exclude)"});
   } else if (getProductOperands(op)) {
@@ -325,8 +336,8 @@ Operation *CodeFixTrials::subjectOf(const FindingList::Entry &entry) const {
   for (const OutputEffect &output : now.outputs) {
     if (output.name != entry.finding.effect->output || output.squares.empty())
       continue;
-    auto most = llvm::max_element(
-        output.squares, [](const auto &lhs, const auto &rhs) {
+    auto most =
+        llvm::max_element(output.squares, [](const auto &lhs, const auto &rhs) {
           return lhs.second < rhs.second;
         });
     return most->first.getDefiningOp();
@@ -389,8 +400,7 @@ void CodeFixTrials::run() {
   for (FindingList::Entry &entry : entries) {
     const RuleInfo *rule = findRule(entry.finding.rule);
     if (rule && StringRef(rule->family) == "quantization" &&
-        entry.finding.effect &&
-        entry.finding.certainty >= Certainty::Likely &&
+        entry.finding.effect && entry.finding.certainty >= Certainty::Likely &&
         entry.judged.value_or(entry.finding.severity) > Severity::Note)
       worth.push_back(&entry);
   }
