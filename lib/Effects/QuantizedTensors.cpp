@@ -63,8 +63,7 @@ mpopt::listQuantized(ModuleOp module, const RangeAnalysis &ranges,
     entry.codes = getDtypeName(findCodes(op));
     Cell all = ranges.of(scale->scale).hull();
     entry.scale = {all.lo, all.hi};
-    entry.scales = size_t(
-        getNumElements(getShape(scale->scale)).value_or(1));
+    entry.scales = size_t(getNumElements(getShape(scale->scale)).value_or(1));
     if (scale->zeroPoint)
       entry.zeroPoint = ranges.of(scale->zeroPoint).hull().mean;
     entry.error = errorOf(op->getResult(0), effects);

@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
+#include <tuple>
 
 using namespace mpopt;
 
@@ -247,4 +248,26 @@ std::shared_ptr<const TargetProfile> mpopt::getStandardTarget() {
       findTarget("gpu-tensorcore");
   assert(profile && "built-in targets are well formed");
   return *profile;
+}
+
+std::vector<std::vector<std::string>> mpopt::groupByCodes() {
+  auto keyOf = [](const CodeArithmetic &codes) {
+    return std::tuple(codes.pairBits, codes.pairsSigned, codes.accumulatorBits,
+                      codes.widestBits, codes.dequantised);
+  };
+  std::vector<std::vector<std::string>> groups;
+  std::map<decltype(keyOf(CodeArithmetic())), size_t> known;
+  for (const std::string &name : getTargetNames()) {
+    auto target = findTarget(name);
+    if (!target) {
+      llvm::consumeError(target.takeError());
+      continue;
+    }
+    auto [entry, isNew] =
+        known.try_emplace(keyOf((*target)->codes()), groups.size());
+    if (isNew)
+      groups.emplace_back();
+    groups[entry->second].push_back(name);
+  }
+  return groups;
 }

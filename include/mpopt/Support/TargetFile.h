@@ -25,6 +25,10 @@ std::vector<std::string> getTargetNames();
 llvm::Expected<std::shared_ptr<const TargetProfile>>
 findTarget(llvm::StringRef nameOrFile);
 
+/// The built-in targets by their arithmetic of codes, those with the same
+/// together.
+std::vector<std::vector<std::string>> groupByCodes();
+
 /// `gpu-tensorcore`.
 std::shared_ptr<const TargetProfile> getStandardTarget();
 

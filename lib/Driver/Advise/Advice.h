@@ -12,10 +12,12 @@ namespace mpopt {
 
 /// A precision on the device.
 struct AdviceRow {
-  std::string label;     ///< `BF16`.
+  std::string label;     ///< `BF16`; of a quantised file, the target.
   std::string precision; ///< As `--precision` spells it.
   /// The format of products where it is not that of operands; may be empty.
   std::string products;
+  /// Of a quantised file: targets that compute with codes alike.
+  std::vector<std::string> targets = {};
   Workload work;
   /// The duration of a run or of a training step.
   double seconds = 0;
@@ -52,7 +54,7 @@ struct Advice {
   std::string path;
   DeviceProfile device;
   bool train = false;
-  bool quantized = false;      ///< It has one row.
+  bool quantized = false;      ///< Rows are of targets, not of precisions.
   std::vector<AdviceRow> rows; ///< That of the file's own types is the first.
   /// Rule and place of the findings that row has.
   std::vector<std::pair<std::string, std::string>> common;

@@ -107,16 +107,19 @@ struct Table {
 
 static Table makeTable(const Advice &advice) {
   Table table;
-  table.rows.push_back(
-      {"precision", "time", "of the first", "memory", "error"});
+  table.rows.push_back({advice.quantized ? "target" : "precision", "time",
+                        "of the first", "memory", "error"});
   if (advice.train)
     llvm::append_range(table.rows.back(),
                        std::vector<std::string>{"loss scale", "lost updates"});
   table.rows.back().push_back("verdict");
   double first = advice.rows.front().seconds;
   for (const AdviceRow &row : advice.rows) {
+    std::string label = row.label;
+    if (row.targets.size() > 1)
+      label += " and " + std::to_string(row.targets.size() - 1) + " more";
     std::vector<std::string> cells = {
-        row.label, describeTime(row.seconds),
+        label, describeTime(row.seconds),
         llvm::formatv("{0:f0} %", first > 0 ? 100 * row.seconds / first : 100)
             .str(),
         describeBytes(row.bytes), describeError(row)};
@@ -179,6 +182,11 @@ static void writeRow(llvm::json::OStream &json, const AdviceRow &row,
                      const DeviceProfile &device) {
   json.attribute("label", row.label);
   json.attribute("precision", row.precision);
+  if (!row.targets.empty())
+    json.attributeArray("targets", [&] {
+      for (const std::string &target : row.targets)
+        json.value(jsonText(target));
+    });
   json.attribute("verdict", describeVerdict(row, device));
   json.attribute("fine", row.isFine(device));
   json.attribute("expected_error", row.unknown ? llvm::json::Value(nullptr)

@@ -10,6 +10,7 @@
 #include "mpopt/Driver/Progress.h"
 #include "mpopt/Numerics/Precision.h"
 #include "mpopt/Report/RuleTable.h"
+#include "mpopt/Support/TargetFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -60,7 +61,7 @@ static void addVerdict(const ModelReport &report, const Options &options,
     auto key = std::pair(finding.rule, finding.op.name + finding.tensor);
     if (advice.rows.empty())
       advice.common.push_back(key);
-    else if (llvm::is_contained(advice.common, key))
+    else if (!advice.quantized && llvm::is_contained(advice.common, key))
       continue;
     ++(finding.severity == Severity::Error ? row.errors : row.warnings);
     if (row.finding.empty())
@@ -116,9 +117,9 @@ static void addTraining(const ModelReport &report, const DeviceProfile &device,
 
 /// False if the model cannot be judged; the error is printed.
 static bool measure(const Options &options, const Candidate &candidate,
-                    Advice &advice) {
+                    Advice &advice, std::vector<std::string> targets = {}) {
   AdviceRow row{candidate.label.str(), candidate.precision.str(),
-                candidate.products.str()};
+                candidate.products.str(), std::move(targets)};
   Options mine = options;
   mine.action = Action::Check;
   mine.precision = row.precision;
@@ -157,6 +158,30 @@ static bool measure(const Options &options, const Candidate &candidate,
   return true;
 }
 
+/// Of a quantised file the table is over targets: other precisions are of the
+/// graph without its codes, which no file has. The first row is that of the
+/// target that was asked for, which the file was measured on.
+static bool measureTargets(const Options &options, Advice &advice) {
+  auto judged = findTarget(options.target.empty() ? getTargetNames().front()
+                                                  : options.target);
+  std::string own = llvm::cantFail(std::move(judged))->name();
+  advice.rows.front().targets = {own};
+  for (std::vector<std::string> &names : groupByCodes()) {
+    if (llvm::is_contained(names, own)) {
+      advice.rows.front().targets = std::move(names);
+      continue;
+    }
+    Options mine = options;
+    mine.target = names.front();
+    if (!measure(mine, kCandidates[0], advice, std::move(names)))
+      return false;
+  }
+  for (AdviceRow &row : advice.rows)
+    row.label =
+        llvm::is_contained(row.targets, own) ? own : row.targets.front();
+  return true;
+}
+
 //===----------------------------------------------------------------------===//
 // The choice
 //===----------------------------------------------------------------------===//
@@ -190,9 +215,16 @@ void mpopt::recommend(Advice &advice) {
   if (advice.quantized) {
     bool isFine = first.isFine(advice.device);
     advice.chosen = isFine ? std::optional<size_t>(0) : std::nullopt;
+    std::vector<std::string> others;
+    for (const AdviceRow &row : llvm::ArrayRef(advice.rows).drop_front())
+      if (row.isFine(advice.device) != isFine)
+        llvm::append_range(others, row.targets);
     advice.reason = isFine ? "since its codes are those of the file"
                            : "since the codes of the file are the finding: "
                              "mpopt --check names it";
+    if (!others.empty())
+      advice.reason += std::string(isFine ? "; not" : "; but it is fine") +
+                       " on " + llvm::join(others, ", ");
     return;
   }
   bool fallsBack = first.work.lacking.empty() && first.fits(advice.device);
@@ -237,10 +269,11 @@ int mpopt::advise(const Options &options, StringRef version) {
     progress.clear();
     if (!known)
       return kFault;
-    // Other precisions are of the graph without its codes, which no file has.
     if (advice.quantized)
       break;
   }
+  if (advice.quantized && !measureTargets(options, advice))
+    return kFault;
   recommend(advice);
   for (const std::string &warning : advice.warnings)
     printWarning(advice.path + ": " + warning);

@@ -363,8 +363,8 @@ def Portability : QuantizationRule<"MP614", "portability"> {
     ```
   }];
   let instead = [{
-    Judge the file with `--target` of each machine it is for, and mend what the listed
-    rules find there.
+    `mpopt --advise MODEL` has the verdict and the error on each target. Judge the file
+    with `--target` of each machine it is for, and mend what the listed rules find there.
   }];
 }
 

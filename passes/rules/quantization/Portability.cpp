@@ -16,7 +16,6 @@
 #include "mpopt/Support/TargetFile.h"
 
 #include <cmath>
-#include <map>
 
 namespace mpopt {
 #define GEN_PASS_DEF_PORTABILITY
@@ -97,29 +96,15 @@ void Portability::check(ModuleOp module) {
     return found;
   };
   Troubles judged = lookAt(ranges.target().codes());
-  // Targets of one arithmetic have one answer.
-  std::map<std::tuple<unsigned, bool, unsigned, unsigned, const FloatFormat *>,
-           Troubles>
-      answers;
   std::string table;
   Operation *first = nullptr;
-  for (const std::string &name : getTargetNames()) {
-    auto target = findTarget(name);
-    if (!target) {
-      llvm::consumeError(target.takeError());
-      continue;
-    }
-    const CodeArithmetic &codes = (*target)->codes();
-    auto [answer, isNew] = answers.try_emplace(
-        {codes.pairBits, codes.pairsSigned, codes.accumulatorBits,
-         codes.widestBits, codes.dequantised});
-    if (isNew)
-      answer->second = lookAt(codes);
-    const Troubles &found = answer->second;
+  for (const std::vector<std::string> &names : groupByCodes()) {
+    Troubles found =
+        lookAt((*llvm::cantFail(findTarget(names.front()))).codes());
     if (found == judged)
       continue;
     std::string what = describe(found);
-    table += (table.empty() ? "" : "; ") + name + ": " +
+    table += (table.empty() ? "" : "; ") + llvm::join(names, ", ") + ": " +
              (what.empty() ? "none of the findings about products" : what);
     first = found.first ? found.first : first;
   }

@@ -105,12 +105,16 @@ def test_a_step_that_does_not_fit():
     assert mpopt.check_training(model, loss="mse:y,t", optimizer="adamw", memory=2**30).memory["fit"]["fits"]
 
 
-def test_a_quantised_file_is_one_row():
-    """Its other precisions are of a graph without codes, which no file has."""
+def test_a_quantised_file_is_over_targets():
+    """Its other precisions are of a graph without codes, which no file has. Each target is in one row, with those that
+    compute with codes as it does."""
     model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
         g (float[4, 8] x) => (float[4, 8] y) <float scale = {0.1}, int8 zero = {0}> {
           codes = QuantizeLinear (x, scale, zero)
           y = DequantizeLinear (codes, scale, zero)
         }""")
     advice = mpopt.advise(model, inputs={"x": (-12, 12)})
-    assert [row["label"] for row in advice.rows] == ["as it is"]
+    targets = [target for row in advice.rows for target in row["targets"]]
+    assert len(targets) == len(set(targets)) and advice.rows[0]["label"] == "gpu-tensorcore"
+    assert {"ort-cpu-avx2", "ort-cpu-vnni", "openvino-gpu", "qnn-htp"} <= set(targets)
+    assert {row["expected_error"] for row in advice.rows} == {advice.rows[0]["expected_error"]}

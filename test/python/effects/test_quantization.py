@@ -3,6 +3,7 @@ float network and of the file that its quantisers made, calibrated rightly and o
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -118,6 +119,12 @@ def test_pairs_against_emulation(tmp_path):
     [effect] = report["effects"]
     assert error / 2 < effect["expected_error"] < error * 2, (error, effect)
     assert not [finding for finding in judge(path)["findings"] if finding["rule"] == "MP607"]
+    # One table over all targets has the same figures.
+    done = run_mpopt("--advise", str(path), "--format", "json", "--input", "x~0,1", "--input", "x=-10:10", "--dim", "N=256")
+    rows = {target: row for row in json.loads(done.stdout)["rows"] for target in row["targets"]}
+    assert rows["ort-cpu-avx2"]["expected_error"] == pytest.approx(effect["expected_error"], rel=1e-3)
+    assert rows["ort-cpu-vnni"]["fine"] and not rows["ort-cpu-avx2"]["fine"]
+    assert "not on ort-cpu-avx2" in json.loads(done.stdout)["reason"]
 
 
 def test_against_the_float_model(network, tmp_path):
