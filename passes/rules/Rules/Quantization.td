@@ -36,6 +36,9 @@ def Saturation : CodeRule<"MP602", "saturation"> {
               "expected share of a tensor's elements past the ends of its codes">,
   ];
   let summary = "values are clipped at the ends of their codes";
+  let decision = "domain";
+  let observable = "minimum and maximum of what is quantised; seen when one is "
+    "past the numbers of the first and the last code";
   let nonFinite = 1;
   let what = [{
     More than `clipped-share` of a tensor's elements are expected past the numbers for
@@ -396,6 +399,9 @@ def CalibrationGap : CodeRule<"MP621", "calibration-gap"> {
               "share of what is expected that a calibration saw">,
   ];
   let summary = "a calibration did not see the numbers that are met";
+  let decision = "domain";
+  let observable = "minimum and maximum of the tensor; seen when one is past "
+    "what the calibration saw";
   let nonFinite = 1;
   let what = [{
     With `--calibration FILE`: the range that the calibration saw of a tensor is less

@@ -73,6 +73,7 @@ void CalibrationGap::judgeExpected(Operation *op, Value numbers,
   if (isClipped)
     finding.partOfError(error->clipped);
   finding.tensor(numbers)
+      .watchDomain(numbers, seen.lo, seen.hi, /*open=*/false)
       .message("the calibration saw " + describe(seen) + ", and " +
                describe(expected) + " is expected, " +
                formatNumber(std::round(excess * 10) / 10) +

@@ -6,6 +6,7 @@
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Hazards/RangeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Normal.h"
 #include "mpopt/Propagate/QuantizationErrors.h"
 
@@ -50,6 +51,7 @@ void Saturation::judgeUnsaturated(mp::QuantizeOp op,
   report(op, op.getResult(), Certainty::Likely)
       .severity(Severity::Error)
       .tensor(op.getInput())
+      .watchDomain(op.getInput(), edges.lo, edges.hi, /*open=*/false)
       .message("values past [" + formatNumber(edges.lo) + ", " +
                formatNumber(edges.hi) + "] become " +
                (scaled.floats->hasInf ? "Inf" : "NaN") +
@@ -87,8 +89,12 @@ void Saturation::judgeNumbers(mp::QuantizeOp op, const RangeAnalysis &ranges) {
     share += past(ends.lo, -1);
   if (share < threshold("clipped-share"))
     return;
+  Interval edges = scaled.overflowFrom();
+  if (rectifies(op.getInput(), op.getZeroPoint(), *format))
+    edges.lo = -kInfinity;
   FindingBuilder finding = report(op, op.getResult(), Certainty::Likely);
   finding.tensor(op.getInput())
+      .watchDomain(op.getInput(), edges.lo, edges.hi, /*open=*/false)
       .partOfError(error->clipped)
       .message(percentOf(share) + " of the values are clipped at [" +
                formatNumber(ends.lo) + ", " + formatNumber(ends.hi) +

@@ -93,6 +93,7 @@ OPTIONS = {
     "probe-with": ("outputs", {"instrument"}),
     "ledger": ("none.json", {"confirm", "diff"}),
     "against": ("none.mprec", {"check", "confirm", "diff"}),
+    "calibration": ("none.json", {"check"}),
     "against-ledger": ("none.json", {"confirm", "diff"}),
     "noise": ("none.mprec", {"diff"}),
 }
