@@ -47,7 +47,7 @@ inline constexpr llvm::StringLiteral kTriedFixAttr = "mp.tried_fix";
 inline constexpr llvm::StringLiteral kTriedFloats = "floats";
 /// On an op that quantises: its scale is that of the expected range, in its own
 /// codes or in 16 bits.
-inline constexpr llvm::StringLiteral kTriedRange = "range";
+inline constexpr llvm::StringLiteral kTriedRange = "expected range";
 inline constexpr llvm::StringLiteral kTriedWide = "16 bits";
 /// On an op that dequantises a weight: one scale for each channel.
 inline constexpr llvm::StringLiteral kTriedChannels = "by channel";
