@@ -5,6 +5,7 @@
 
 #include "Checks.h"
 #include "Decide.h"
+#include "ModulePatch.h"
 #include "Opset.h"
 #include "Restore.h"
 #include "Rewrite.h"
@@ -51,6 +52,10 @@ struct OnnxConverter::State {
   std::vector<Placed> placed;
   std::string dataName;
   bool isUnsorted = false;
+  /// The model as it is, while changes of it are planned.
+  std::unique_ptr<Model> planned;
+
+  Model &getPlanned();
   /// The bytes of constants before the first change; nothing: there was none.
   std::optional<uint64_t> bytesBefore;
 };
@@ -76,6 +81,39 @@ Expected<OnnxConverter> OnnxConverter::open(StringRef bytes, StringRef path) {
   state->tensors = std::make_unique<TensorSource>(state->file);
   state->isUnsorted = !orders.empty();
   return OnnxConverter(std::move(state));
+}
+
+Model &OnnxConverter::State::getPlanned() {
+  if (!planned) {
+    planned = std::make_unique<Model>(file.model, kTakesHalf, functions,
+                                      llvm::ArrayRef<std::string>());
+    planned->build();
+  }
+  return *planned;
+}
+
+Expected<ModelDiff> OnnxConverter::describeChange(const ModuleCopy &copy) {
+  Model &model = state->getPlanned();
+  // A plan takes names, which are free again behind it.
+  llvm::StringSet<> names = model.main.names;
+  Expected<ModulePatch> patch = planPatch(model, copy);
+  model.main.names = std::move(names);
+  if (!patch)
+    return patch.takeError();
+  return describePatch(*patch, *state->tensors);
+}
+
+Expected<ModelDiff> OnnxConverter::change(const ModuleCopy &copy) {
+  Expected<ModulePatch> patch = planPatch(state->getPlanned(), copy);
+  if (!patch)
+    return patch.takeError();
+  Expected<ModelDiff> diff = describePatch(*patch, *state->tensors);
+  if (!diff)
+    return diff;
+  if (Error error = applyPatch(*patch, *state->tensors))
+    return std::move(error);
+  state->planned.reset();
+  return diff;
 }
 
 std::string OnnxConverter::findNote(StringRef key) const {

@@ -203,8 +203,6 @@ static llvm::Error writeFiles(const Options &options, StringRef ranges,
 static void callHooks(const CheckHooks &hooks, CheckedModule &result) {
   if (hooks.kept)
     hooks.kept(result.keep, result.keepLeaves);
-  if (hooks.fixed)
-    hooks.fixed(std::move(result.changes));
   if (hooks.scaled)
     hooks.scaled(result.scales);
   if (hooks.planned)
@@ -246,10 +244,10 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
       hooks.checked(imported, known);
   };
   bool isObserved = hooks.checked || options.format->wantsMap;
-  llvm::Expected<CheckedModule> result =
-      checkModule(options, *imported.module,
-                  options.rangesFile.empty() ? nullptr : RangeObserver(observe),
-                  isObserved ? RangeObserver(observeModel) : nullptr);
+  llvm::Expected<CheckedModule> result = checkModule(
+      options, *imported.module,
+      options.rangesFile.empty() ? nullptr : RangeObserver(observe),
+      isObserved ? RangeObserver(observeModel) : nullptr, hooks.fixed);
   if (!result)
     return result.takeError();
   if (!options.witnesses.empty())

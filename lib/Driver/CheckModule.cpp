@@ -150,22 +150,13 @@ describePlan(ModuleOp module, const CastPlan &plan,
   return list;
 }
 
-/// The first fix of each finding that changes constants; a safe one is first.
-static std::vector<ConstantChange>
-listChanges(ArrayRef<FindingList::Entry> entries) {
-  std::vector<ConstantChange> changes;
-  for (const FindingList::Entry &entry : entries)
-    for (auto [fix, action] : llvm::zip(entry.finding.fixes, entry.actions)) {
-      std::optional<MagnitudeLimits> limits = getLimits(action);
-      if (!limits)
-        continue;
-      for (Operation *op : action.ops)
-        changes.push_back({getValueName(op->getResult(0)).str(), *limits,
-                           entry.finding.rule, entry.finding.op.name, fix.text,
-                           fix.safe});
-      break;
-    }
-  return changes;
+static std::vector<TriedFix> listFixes(ArrayRef<FindingList::Entry> entries) {
+  std::vector<TriedFix> fixes;
+  for (auto [index, entry] : llvm::enumerate(entries))
+    for (auto [fix, action] : llvm::zip(entry.finding.fixes, entry.actions))
+      fixes.push_back({index, action, entry.finding.rule, entry.finding.op.name,
+                       fix.text, fix.safe && action.keepsFunction});
+  return fixes;
 }
 
 namespace {
@@ -197,7 +188,7 @@ public:
   /// The list of `--keep-fp32`, if it is wanted.
   void findKeepList();
   void keepProducts();
-  void tryFixes();
+  void tryFixes(FixObserver observe);
   /// The fixes of a file's own codes.
   void tryCodeFixes();
   void forgetStep();
@@ -401,7 +392,7 @@ void ModuleCheck::findScales() {
 /// not depend on it.
 void ModuleCheck::forgetStep() { analyses.invalidate(keepEstimates()); }
 
-void ModuleCheck::tryFixes() {
+void ModuleCheck::tryFixes(FixObserver observe) {
   if (options.action == Action::Convert)
     return;
   if (llvm::all_of(entries, [](const FindingList::Entry &entry) {
@@ -422,7 +413,8 @@ void ModuleCheck::tryFixes() {
   CastPlan plan =
       mpopt::tryFixes(module, entries, getLeast(), complete, findAll);
   forgetStep();
-  result.changes = listChanges(entries);
+  if (observe)
+    observe(module, listFixes(entries));
   if (!options.wantsKeepList())
     result.keep = describePlan(module, plan, entries);
 }
@@ -522,7 +514,7 @@ static void checkStep(const Options &options, ModuleOp module,
   whole.runRules();
   whole.takeFindings();
   whole.observeRanges(observe);
-  whole.tryFixes();
+  whole.tryFixes(nullptr);
   CheckedModule trained = whole.takeResult();
   addTraining(result, std::move(trained), step.takeResult(),
               whole.describeStep());
@@ -531,7 +523,8 @@ static void checkStep(const Options &options, ModuleOp module,
 llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
                                                  ModuleOp module,
                                                  RangeObserver observe,
-                                                 RangeObserver observeModel) {
+                                                 RangeObserver observeModel,
+                                                 FixObserver observeFixes) {
   std::string firstError;
   ScopedDiagnosticHandler handler(
       module.getContext(), [&](Diagnostic &diagnostic) {
@@ -570,7 +563,7 @@ llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
   check.findScales();
   check.describeScaling();
   check.findKeepList();
-  check.tryFixes();
+  check.tryFixes(observeFixes);
   check.tryCodeFixes();
   CheckedModule result = check.takeResult();
   if (!step)

@@ -475,6 +475,7 @@ Error Validator::checkConverting() {
   asked.keepsAllIo = has(OPT_keep_io_types);
   asked.report = text(OPT_report);
   asked.writesAnyway = has(OPT_write_anyway);
+  asked.withFixes = has(OPT_with_fixes);
   asked.verify = text(OPT_verify);
   asked.verifiesTensors = has(OPT_verify_tensors);
   if (Error error = checkVerifying())

@@ -74,7 +74,7 @@ def advise : Switch<"advise">, Group<usage>, MetaVarName<"MODEL [options]">,
   HelpText<"one table over all precisions: verdict, time and memory on a "
            "device, and the one to choose">;
 def fix : Switch<"fix">, Group<usage>, MetaVarName<"MODEL.onnx -o OUT.onnx [options]">,
-  HelpText<"the model with the constants that tried fixes change">;
+  HelpText<"the model with the fixes that trials proved">;
 def convert : Switch<"convert">, Group<usage>,
   MetaVarName<"MODEL.onnx -o OUT.onnx [options]">,
   HelpText<"the model in mixed precision, what needs FP32 in FP32">;
@@ -213,7 +213,7 @@ defm output : Valued<"o", ["-", "--"]>, Group<written>, MetaVarName<"FILE">,
 def dry_run : Switch<"dry-run">, Group<written>, Visibility<[InFix]>,
   HelpText<"what would be changed, and no file">;
 def unsafe_fixes : Switch<"unsafe-fixes">, Group<written>, Visibility<[InFix]>,
-  HelpText<"also fixes that were tried and leave, or bring, a finding">;
+  HelpText<"also fixes with which a finding stays or comes, or FP32 gives other numbers">;
 defm write_baseline : Valued<"write-baseline">, Group<written>,
   Visibility<[InCheck]>, MetaVarName<"FILE">,
   HelpText<"what is found now, for --baseline">;
@@ -303,6 +303,8 @@ def verify_tensors : Switch<"verify-tensors">, Group<converted>, InConverting,
 defm min_low : Valued<"min-low">, Group<converted>, InConverting,
   MetaVarName<"SHARE">,
   HelpText<"exit 1 if less of the multiplications became low">;
+def with_fixes : Switch<"with-fixes">, Group<converted>, InConverting,
+  HelpText<"makes the safe fixes of --fix first">;
 def write_anyway : Switch<"write-anyway">, Group<converted>, InConverting,
   HelpText<"the result even if the error cannot be met">;
 

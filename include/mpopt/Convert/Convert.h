@@ -8,6 +8,7 @@
 #ifndef MPOPT_CONVERT_CONVERT_H
 #define MPOPT_CONVERT_CONVERT_H
 
+#include "mpopt/Convert/ModuleCopy.h"
 #include "mpopt/Repair/ConversionPlan.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -124,6 +125,11 @@ public:
   scaleOperands(const ScaledProducts &products);
   /// Mixed precision. The error is one line.
   llvm::Expected<Conversion> convert(const ConvertRequest &request);
+  /// What of the model a changed copy of its module changes, and the same made.
+  /// The error is one line: why it has no form in the file.
+  llvm::Expected<ModelDiff> describeChange(const ModuleCopy &copy);
+  llvm::Expected<ModelDiff> change(const ModuleCopy &copy);
+
   /// All 16-bit floats to FP32.
   Conversion widenAll();
 

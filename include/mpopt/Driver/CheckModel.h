@@ -14,7 +14,7 @@
 #include "mpopt/Import/Import.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Repair/ConversionPlan.h"
-#include "mpopt/Report/Change.h"
+#include "mpopt/Repair/Fix.h"
 #include "mpopt/Report/Keep.h"
 #include "mpopt/Report/ProductReport.h"
 #include "mpopt/Report/Report.h"
@@ -31,8 +31,8 @@ struct CheckHooks {
   /// Called with the ops to keep in FP32, and with the number of findings above
   /// a note that stay with them.
   llvm::function_ref<void(llvm::ArrayRef<KeptOpRef>, unsigned stay)> kept;
-  /// Called with the tried fixes that change constants.
-  llvm::function_ref<void(std::vector<ConstantChange>)> fixed;
+  /// Called with the module that was judged, and the fixes that were tried.
+  llvm::function_ref<void(mlir::ModuleOp, llvm::ArrayRef<TriedFix>)> fixed;
   /// Called with the scales of operands.
   llvm::function_ref<void(llvm::ArrayRef<TensorScale>)> scaled;
   /// Called with the same as a conversion reads it.

@@ -9,7 +9,7 @@
 #include "mpopt/Effects/QuantizedTensors.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Repair/ConversionPlan.h"
-#include "mpopt/Report/Change.h"
+#include "mpopt/Repair/Fix.h"
 #include "mpopt/Report/Keep.h"
 #include "mpopt/Report/Report.h"
 
@@ -52,9 +52,6 @@ struct CheckedModule {
   /// model's order: for `--keep-fp32` a list that is judged as a whole, else
   /// those by which each finding goes away.
   std::vector<KeptOpRef> keep;
-  /// The tried fixes of what is listed that change constants, at most one of a
-  /// finding.
-  std::vector<ConstantChange> changes;
   /// The same list as a conversion reads it.
   ConversionPlan plan;
   /// Warnings and errors that stay with the list of `--keep-fp32`.
@@ -83,12 +80,15 @@ struct CheckedModule {
 };
 
 using RangeObserver = llvm::function_ref<void(const RangeAnalysis &)>;
+using FixObserver =
+    llvm::function_ref<void(mlir::ModuleOp, llvm::ArrayRef<TriedFix>)>;
 
 /// Recognises idioms, applies the precision, has the selected rules look at the
 /// module, and tries the fixes of the findings that are listed. `observe`,
 /// unless it is null, is called with the ranges that the rules saw, under
 /// `--train` with those of the whole training step; `observeModel` with those
-/// of the model alone, before anything is appended to it.
+/// of the model alone, before anything is appended to it; `observeFixes` with
+/// the fixes of its findings that were tried.
 ///
 /// Under `--train` loss and backward graph are appended once the rules about
 /// the model itself, and their fixes, are done: what they say does not depend
@@ -97,7 +97,8 @@ using RangeObserver = llvm::function_ref<void(const RangeAnalysis &)>;
 llvm::Expected<CheckedModule> checkModule(const Options &options,
                                           mlir::ModuleOp module,
                                           RangeObserver observe = nullptr,
-                                          RangeObserver observeModel = nullptr);
+                                          RangeObserver observeModel = nullptr,
+                                          FixObserver observeFixes = nullptr);
 
 } // namespace mpopt
 

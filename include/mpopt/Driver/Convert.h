@@ -39,6 +39,7 @@ struct ConvertOptions {
   std::vector<CarriedState> states;
   bool verifiesTensors = false; ///< inner tensors, too
   bool writesAnyway = false;
+  bool withFixes = false; ///< the safe ones of `--fix` first
 
   bool isHalf() const { return to == "mixed-fp16" || to == "fp16"; }
   /// Ops stay in FP32 where the error asks for it.

@@ -114,6 +114,9 @@ struct FixAction {
   /// Keeping some of `ops` without the others mends nothing, whatever estimates
   /// say: an epsilon is 0 wherever it is stored narrowly on its way.
   bool together = false;
+  /// False if f32 would give other numbers with it, beyond their rounding: a
+  /// limit that values inside of a function's domain pass.
+  bool keepsFunction = true;
 
   FixAction() = default;
   FixAction(Kind kind, llvm::ArrayRef<mlir::Operation *> ops,
@@ -143,10 +146,11 @@ struct FixAction {
     return action;
   }
   static FixAction clamp(mlir::Operation *op, unsigned operand, double lo,
-                         double hi) {
+                         double hi, bool keepsFunction = false) {
     FixAction action(Kind::ClampOperand, {op}, {operand});
     action.number = lo;
     action.upper = hi;
+    action.keepsFunction = keepsFunction;
     return action;
   }
 };

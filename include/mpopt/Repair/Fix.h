@@ -10,7 +10,7 @@
 #define MPOPT_REPAIR_FIX_H
 
 #include "mpopt/Hazards/FixAction.h"
-#include "mpopt/Report/Change.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -45,6 +45,23 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> replaced;
 };
 
+/// A tried fix of a finding.
+struct TriedFix {
+  size_t finding; ///< its number
+  FixAction action;
+  /// The rule of the finding, the op that has it, and the fix in words.
+  std::string rule, op, text;
+  /// As Fix::safe, and f32 gives the same with it.
+  bool safe = false;
+};
+
+/// Limits of magnitudes, beside 0 and NaN.
+struct MagnitudeLimits {
+  double least = 0, most = kInfinity;
+
+  double apply(double number) const;
+};
+
 /// The limits that an action sets to the elements of constants; nothing for
 /// actions that do something else.
 std::optional<MagnitudeLimits> getLimits(const FixAction &action);
@@ -55,6 +72,10 @@ std::optional<MagnitudeLimits> getLimits(const FixAction &action);
 bool applyFix(const FixAction &action,
               llvm::function_ref<mlir::Operation *(mlir::Operation *)> find,
               RetiredOps &retired);
+
+/// The one number of a constant; of one that a fix made not rounded to its
+/// type. Nothing if it has several or is none.
+std::optional<double> getNumber(mlir::Value value);
 
 /// Plans to make the result of `op` (a constant: itself) 2^`exponent` times as
 /// large, through the ops after it that pass a factor on, until `fits` holds

@@ -9,6 +9,7 @@
 
 #include "mpopt/Driver/Convert.h"
 
+#include "Fixer.h"
 #include "Planning.h"
 #include "Verify.h"
 #include "mpopt/Driver/Actions.h"
@@ -72,13 +73,15 @@ class Run {
 public:
   Run(const Options &options, StringRef version)
       : options(options), path(options.models.front()), version(version),
-        progress(options.quiet) {}
+        source(path), progress(options.quiet) {}
   int run();
 
 private:
   using Shapes = llvm::StringMap<std::vector<int64_t>>;
 
   Error open();
+  Error openModel(llvm::MemoryBuffer &bytes, StringRef from);
+  Error fix();
   void makeRequest();
   void noteShapes(mlir::ModuleOp module);
   void noteInputs(mlir::ModuleOp module);
@@ -99,7 +102,11 @@ private:
 
   const Options &options;
   StringRef path, version;
-  std::unique_ptr<llvm::MemoryBuffer> file;
+  /// The model that is converted: that of `path`, or the one with fixes.
+  std::string source;
+  std::unique_ptr<llvm::MemoryBuffer> file, fixedBytes;
+  std::optional<OnnxConverter> fixedModel;
+  std::optional<PendingModel> fixedFile;
   std::optional<OnnxConverter> converter;
   ConvertRequest request;
   Shapes shapes;
@@ -107,7 +114,7 @@ private:
   bool isRaised = false; ///< to a later opset
   AssumedInputs inputs;
   ScaledProducts products;
-  std::optional<PendingOutput> model, weights;
+  std::optional<PendingModel> pending;
   std::vector<std::string> warnings;
   Progress progress;
 };
@@ -133,10 +140,47 @@ Error Run::open() {
                                    (format == ModelFormat::Unknown
                                         ? "no model that mpopt knows"
                                         : getFormatName(format)));
-  Expected<OnnxConverter> opened = OnnxConverter::open(bytes, path);
+  if (Error error = openModel(*file, path))
+    return error;
+  bool isMade = isStampOf(converter->findNote(kStampKey), options);
+  return options.convert.withFixes && !isMade ? fix() : Error::success();
+}
+
+Error Run::openModel(llvm::MemoryBuffer &bytes, StringRef from) {
+  Expected<OnnxConverter> opened = OnnxConverter::open(bytes.getBuffer(), from);
   if (!opened)
     return opened.takeError();
+  pending.reset();
   converter.emplace(std::move(*opened));
+  pending.emplace(*converter, options.output);
+  return Error::success();
+}
+
+/// What is converted from here on is the model with the fixes; a repaired model
+/// keeps fewer ops in FP32.
+Error Run::fix() {
+  auto opened = OnnxConverter::open(file->getBuffer(), path);
+  if (!opened)
+    return opened.takeError();
+  fixedModel.emplace(std::move(*opened));
+  fixedFile.emplace(*fixedModel, options.output);
+  Options asked = judging(options.convert.isHalf() ? "fp16" : "bf16");
+  asked.action = Action::Fix;
+  Fixer fixer(asked, *fixedModel, *fixedFile);
+  if (Error error = fixer.run(path))
+    return error;
+  llvm::append_range(warnings, fixer.warnings());
+  if (std::string obstacle = fixer.findObstacle(); !obstacle.empty())
+    warnings.push_back("--with-fixes: none is made: " + obstacle);
+  else if (fixer.isChanged()) {
+    judged.fixes = fixer.listReasons();
+    source = fixedFile->path();
+    auto read = readInputFile(source);
+    if (!read)
+      return read.takeError();
+    fixedBytes = std::move(*read);
+    return openModel(*fixedBytes, source);
+  }
   return Error::success();
 }
 
@@ -233,13 +277,13 @@ Error Run::plan() {
   // The search for the ops to keep aims below this.
   first.thresholds.try_emplace(kEffectWarning.str(),
                                getMaxError(options.convert));
-  std::optional<ModelReport> report = checkModel(first, path, hooks);
+  std::optional<ModelReport> report = checkModel(first, source, hooks);
   if (wrong || !report)
     return wrong ? std::move(wrong) : llvm::createStringError("");
   request.plan.wide.insert(request.plan.wide.begin(), listed.begin(),
                            listed.end());
   judged.nodes = report->nodes;
-  warnings = report->warnings;
+  llvm::append_range(warnings, report->warnings);
   inputs.assumptions = std::move(report->assumptions);
   return missing.empty() ? Error::success()
                          : llvm::createStringError("the weights in '" +
@@ -258,7 +302,7 @@ Error Run::planScales() {
   };
   CheckHooks hooks;
   hooks.scaled = scaled;
-  std::optional<ModelReport> report = checkModel(third, path, hooks);
+  std::optional<ModelReport> report = checkModel(third, source, hooks);
   if (!report)
     return llvm::createStringError("");
   if (!report->scaling)
@@ -332,7 +376,7 @@ Error Run::convert() {
       });
     judged.made.isChanged |= !judged.made.scaled.empty();
   }
-  judged.isCopy = !judged.made.isChanged && !isRaised;
+  judged.isCopy = !judged.made.isChanged && !isRaised && judged.fixes.empty();
   if (judged.isCopy)
     return Error::success();
   converter->setNote(
@@ -443,49 +487,12 @@ Error Run::verify(StringRef written) {
 }
 
 Error Run::judge() {
-  std::string dataName =
-      llvm::sys::path::filename(options.output).str() + ".data";
-  bool isOutside = converter->placeWeights(dataName);
-  Error error = Error::success();
-  auto writing = [&](auto method) {
-    return [&, method](llvm::raw_ostream &os) {
-      if (!error)
-        error = (*converter.*method)(os);
-    };
-  };
-  if (isOutside) {
-    Expected<PendingOutput> data = PendingOutput::write(
-        options.output + ".data", writing(&OnnxConverter::writeWeights));
-    if (!data)
-      return data.takeError();
-    weights.emplace(std::move(*data));
-    if (error)
-      return error;
-    // Until then the analysis reads the weights where they are.
-    converter->moveWeights(llvm::sys::path::filename(weights->path()));
-  }
-  Expected<PendingOutput> written =
-      PendingOutput::write(options.output, writing(&OnnxConverter::writeModel));
-  if (!written)
-    return written.takeError();
-  model.emplace(std::move(*written));
-  if (error)
+  if (Error error = pending->write())
     return error;
   if (options.convert.to != "fp32" && !judged.isCopy)
-    if (Error failed = analyse(model->path()))
+    if (Error failed = analyse(pending->path()))
       return failed;
-  if (Error failed = verify(model->path()))
-    return failed;
-  if (!isOutside)
-    return Error::success();
-  converter->moveWeights(dataName);
-  written =
-      PendingOutput::write(options.output, writing(&OnnxConverter::writeModel));
-  if (!written)
-    return written.takeError();
-  model.reset();
-  model.emplace(std::move(*written));
-  return error;
+  return verify(pending->path());
 }
 
 Error Run::writeReport() const {
@@ -511,13 +518,9 @@ int Run::write() {
   };
   if (Error error = writeReport())
     return fail(std::move(error));
-  if (keeps) {
-    if (weights)
-      if (Error error = weights->keep())
-        return fail(std::move(error));
-    if (Error error = model->keep())
+  if (keeps)
+    if (Error error = pending->keep())
       return fail(std::move(error));
-  }
   for (const std::string &warning : warnings)
     printWarning(path + ": " + warning);
   for (const std::string &warning : judged.made.warnings)

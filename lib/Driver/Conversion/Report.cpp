@@ -60,6 +60,17 @@ static void writeVerified(OStream &json, const VerifiedConversion &verified) {
   });
 }
 
+static void writeScaled(OStream &json, const Conversion &made) {
+  json.attributeArray("scaled", [&] {
+    for (const TensorInFp8 &operand : made.scaled)
+      json.object([&] {
+        json.attribute("tensor", jsonText(operand.tensor));
+        json.attribute("to", "f8E4M3FN");
+        json.attribute("scales", llvm::json::Array(operand.scales));
+      });
+  });
+}
+
 void mpopt::writeConversion(llvm::raw_ostream &os, const Options &options,
                             const JudgedConversion &judged, StringRef version) {
   const Conversion &made = judged.made;
@@ -75,6 +86,11 @@ void mpopt::writeConversion(llvm::raw_ostream &os, const Options &options,
     json.attribute("to", options.convert.to);
     json.attribute("copied", judged.isCopy);
     writeKept(json, made);
+    if (options.convert.withFixes)
+      json.attributeArray("fixes", [&] {
+        for (const std::string &fix : judged.fixes)
+          json.value(jsonText(fix));
+      });
     json.attributeArray("io", [&] {
       for (const ConvertedBorder &border : made.io)
         json.object([&] {
@@ -97,14 +113,7 @@ void mpopt::writeConversion(llvm::raw_ostream &os, const Options &options,
         });
     });
     if (!made.scaled.empty())
-      json.attributeArray("scaled", [&] {
-        for (const TensorInFp8 &operand : made.scaled)
-          json.object([&] {
-            json.attribute("tensor", jsonText(operand.tensor));
-            json.attribute("to", "f8E4M3FN");
-            json.attribute("scales", llvm::json::Array(operand.scales));
-          });
-      });
+      writeScaled(json, made);
     json.attribute("expected_error", judged.error ? jsonNumber(*judged.error)
                                                   : llvm::json::Value(nullptr));
     json.attribute("macs_fp32_share", getWideShare(made));
@@ -136,6 +145,8 @@ std::string mpopt::sumUp(const Options &options,
   text += plural(made.kept.size(), "node") + " of " +
           std::to_string(judged.nodes) + " in FP32, " +
           plural(made.casts.size(), "inserted cast");
+  if (!judged.fixes.empty())
+    text += ", " + plural(judged.fixes.size(), "finding") + " fixed";
   if (!made.scaled.empty())
     text += ", " + plural(made.scaled.size(), "tensor") + " in FP8";
   if (made.bytesBefore > 0)
@@ -196,6 +207,8 @@ static llvm::json::Object describeRequest(const Options &options) {
                              {"inputs", std::move(inputs)}};
   if (asked.maxError)
     request["max_error"] = *asked.maxError;
+  if (asked.withFixes)
+    request["fixes"] = true;
   return request;
 }
 

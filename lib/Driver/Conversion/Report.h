@@ -36,6 +36,8 @@ struct JudgedConversion {
   /// The obstacle to the error that was asked for; empty if there is none.
   std::string obstacle;
   uint64_t nodes = 0;
+  /// Those that were made before, and for which findings.
+  std::vector<std::string> fixes;
 };
 
 /// `mpopt-convert/1`.

@@ -57,12 +57,24 @@ bool fixes::rewriteConstant(Operation *op,
   return true;
 }
 
+/// On a number that its type rounds.
+static constexpr llvm::StringLiteral kNumberAttr = "mp.number";
+
+std::optional<double> mpopt::getNumber(Value value) {
+  if (Operation *op = value.getDefiningOp())
+    if (auto exact = op->getAttrOfType<FloatAttr>(kNumberAttr))
+      return exact.getValueAsDouble();
+  return getSplatConstant(value);
+}
+
 Value fixes::makeNumber(OpBuilder &builder, Location location, Type element,
                         double number) {
   auto type = RankedTensorType::get({}, element);
   auto value =
       DenseElementsAttr::get(type, toFormat(number, cast<FloatType>(element)));
-  return ConstantOp::create(builder, location, type, value).getResult();
+  auto constant = ConstantOp::create(builder, location, type, value);
+  constant->setAttr(kNumberAttr, builder.getF64FloatAttr(number));
+  return constant.getResult();
 }
 
 static bool clamp(Operation *op, unsigned index, double lo, double hi) {
@@ -191,6 +203,13 @@ static bool applyForm(const FixAction &action, Ops ops, RetiredOps &retired) {
   default:
     llvm_unreachable("unknown kind");
   }
+}
+
+double MagnitudeLimits::apply(double number) const {
+  return number == 0 || std::isnan(number)
+             ? number
+             : std::copysign(std::clamp(std::fabs(number), least, most),
+                             number);
 }
 
 std::optional<MagnitudeLimits> mpopt::getLimits(const FixAction &action) {

@@ -163,7 +163,8 @@ static FixAction clampToDomain(Operation *op, const Domain &domain,
     return end == 0 ? direction * format.minNormal
                     : end + direction * std::fabs(end) * 2 * step;
   };
-  return FixAction::clamp(op, 0, inside(domain.lo, 1), inside(domain.hi, -1));
+  return FixAction::clamp(op, 0, inside(domain.lo, 1), inside(domain.hi, -1),
+                          /*keepsFunction=*/!domain.open);
 }
 
 /// True if all results of `value`, a few ops later, are integers: bucket

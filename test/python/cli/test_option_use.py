@@ -88,6 +88,7 @@ OPTIONS = {
     "verify": ("random:2", CONVERTING),
     "verify-tensors": (None, CONVERTING),
     "min-low": ("0.5", CONVERTING),
+    "with-fixes": (None, CONVERTING),
     "write-anyway": (None, CONVERTING),
     "probe": ("all", {"instrument"}),
     "probe-with": ("outputs", {"instrument"}),

@@ -1,0 +1,72 @@
+//===- Fixer.h - A model with the fixes that trials proved ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef MPOPT_LIB_DRIVER_CONVERSION_FIXER_H
+#define MPOPT_LIB_DRIVER_CONVERSION_FIXER_H
+
+#include "PendingModel.h"
+
+#include "mpopt/Driver/CheckModel.h"
+
+#include "llvm/ADT/MapVector.h"
+
+#include <map>
+#include <set>
+
+namespace mpopt {
+
+/// Changes a model in rounds: the fixes of one kind that are proved, then the
+/// analysis of the result, until none is left.
+class Fixer {
+public:
+  /// `options` say what is judged, and whether fixes that are not safe are
+  /// taken. `pending` writes what `converter` holds.
+  Fixer(const Options &options, OnnxConverter &converter,
+        PendingModel &pending)
+      : options(options), converter(converter), pending(pending) {}
+
+  /// `path`: the model. An error without a text was printed.
+  llvm::Error run(llvm::StringRef path);
+
+  /// False if nothing was changed, and nothing is pending.
+  bool isChanged() const { return !changes.empty(); }
+  /// What was changed, and for which findings.
+  void print(llvm::raw_ostream &os) const;
+  /// The findings, and the fixes that were made for them.
+  std::vector<std::string> listReasons() const;
+  const ModelReport &result() const { return *last; }
+  const std::vector<std::string> &warnings() const { return notes; }
+  /// Why the result is worse than the model; empty if it is not.
+  std::string findObstacle() const;
+
+private:
+  bool runRound(mlir::ModuleOp module, llvm::ArrayRef<TriedFix> fixes);
+  bool mayTake(const TriedFix &fix) const;
+  llvm::Error checkResult();
+  llvm::Expected<ModelDiff> make(mlir::ModuleOp module,
+                                 llvm::ArrayRef<const TriedFix *> fixes,
+                                 bool writes);
+  /// A fix, and what it changes alone.
+  struct Chosen {
+    const TriedFix *fix;
+    std::string diff;
+  };
+  std::vector<Chosen> choose(mlir::ModuleOp module,
+                             llvm::ArrayRef<TriedFix> fixes);
+
+  const Options &options;
+  OnnxConverter &converter;
+  PendingModel &pending;
+  std::optional<ModelReport> first, last;
+  std::string faultBefore, staleBefore;
+  std::vector<std::string> notes;
+  /// Fixes that were made, or cannot be.
+  std::set<std::string> done;
+  llvm::MapVector<std::string, std::vector<std::string>,
+                  std::map<std::string, unsigned>>
+      changes; ///< reasons by what is changed
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_DRIVER_CONVERSION_FIXER_H
