@@ -175,8 +175,7 @@ static std::string describe(const NodeProto &node,
     auto number = numbers.find(input);
     inputs.push_back(number == numbers.end() ? input : number->second);
   }
-  std::string text =
-      llvm::join(node.output(), ", ") + " = " + node.op_type();
+  std::string text = llvm::join(node.output(), ", ") + " = " + node.op_type();
   if (!attributes.empty())
     text += " <" + llvm::join(attributes, ", ") + ">";
   return text + " (" + llvm::join(inputs, ", ") + ")";
@@ -240,11 +239,10 @@ Expected<ModelDiff> convert::describePatch(const ModulePatch &patch,
   for (const auto &[graph, added] : patch.added)
     for (const TensorProto &tensor : added.tensors)
       if (tensor.dims_size() == 0)
-        numbers[tensor.name()] =
-            toText(toNumbers({tensor.raw_data().data(),
-                              tensor.raw_data().size()},
-                             tensor.data_type())
-                       .front());
+        numbers[tensor.name()] = toText(
+            toNumbers({tensor.raw_data().data(), tensor.raw_data().size()},
+                      tensor.data_type())
+                .front());
   auto add = [&](StringRef sign, const NodeProto &node) {
     lines.push_back((sign + " " + describe(node, numbers)).str());
   };

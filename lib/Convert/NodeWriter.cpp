@@ -98,7 +98,8 @@ std::string NodeWriter::logSoftmax(mlir::Operation *op, Names operands) {
   if (!isLast && softmax.getFlatten() != (opset < 13))
     return "";
   onnx::NodeProto &node = add("LogSoftmax", operands);
-  setInt(node, "axis", axis < 0 && opset < 13 ? axis + int64_t(shape->size()) : axis);
+  setInt(node, "axis",
+         axis < 0 && opset < 13 ? axis + int64_t(shape->size()) : axis);
   return node.output(0);
 }
 
@@ -161,8 +162,8 @@ std::string NodeWriter::clip(mlir::Operation *op, Names operands) {
   auto made = mlir::cast<mp::ClipOp>(op);
   onnx::NodeProto &node = add("Clip", {operands.front()});
   unsigned at = 0;
-  for (auto [name, bound] : {std::pair("min", made.getMin()),
-                             std::pair("max", made.getMax())}) {
+  for (auto [name, bound] :
+       {std::pair("min", made.getMin()), std::pair("max", made.getMax())}) {
     if (opset >= 11) {
       node.add_input(bound ? operands[++at] : "");
       continue;

@@ -26,8 +26,7 @@ struct AddedNodes {
 class NodeWriter {
 public:
   NodeWriter(Graph &graph, AddedNodes &added)
-      : graph(graph), added(added),
-        opset(graph.frame->opsets.version("")) {}
+      : graph(graph), added(added), opset(graph.frame->opsets.version("")) {}
 
   /// The result; nothing if ONNX has no form of the op at that opset. A number
   /// among the operands has no name yet, and gets the type of the others.

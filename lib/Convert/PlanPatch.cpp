@@ -48,7 +48,9 @@ private:
   Graph *graphOf(mlir::Block *block);
   mlir::Value peelOld(mlir::Value value) const;
   mlir::Value peelNew(mlir::Value value) const;
-  mlir::Value getOld(mlir::Value value) const { return oldValues.lookup(value); }
+  mlir::Value getOld(mlir::Value value) const {
+    return oldValues.lookup(value);
+  }
 
   Value *findValue(mlir::Value old, const Graph &graph) const;
   Expected<Operand> nameValue(mlir::Value value, Graph &graph);
@@ -248,8 +250,7 @@ Error PatchPlanner::compareAttributes(Operation *op, Operation *old) {
       return node.takeError();
     if (name != "epsilon" || !number)
       return refuse("it changes '" + name + "'");
-    patch.settings.push_back(
-        {*node, name.str(), number.getValueAsDouble()});
+    patch.settings.push_back({*node, name.str(), number.getValueAsDouble()});
   }
   return Error::success();
 }
@@ -307,14 +308,13 @@ Error PatchPlanner::rewireOutput(Operation *old, mlir::Value from,
 Error PatchPlanner::compareOperands(Operation *op, Operation *old) {
   if (op->getNumOperands() != old->getNumOperands())
     return refuse("it has other operands");
-  for (auto [now, before] :
-       llvm::zip(op->getOperands(), old->getOperands())) {
+  for (auto [now, before] : llvm::zip(op->getOperands(), old->getOperands())) {
     mlir::Value to = peelNew(now), from = peelOld(before);
     if (getOld(to) == from || copy.mapping.lookupOrNull(from) == to)
       continue;
     bool ends = op->hasTrait<mlir::OpTrait::IsTerminator>();
-    if (Error error = ends ? rewireOutput(old, from, to)
-                           : rewireNode(old, from, to))
+    if (Error error =
+            ends ? rewireOutput(old, from, to) : rewireNode(old, from, to))
       return error;
   }
   return Error::success();
@@ -328,8 +328,7 @@ Error PatchPlanner::compare(Operation *op, Operation *old) {
         mlir::cast<mp::ConstantOp>(old).getValueAttr())
       return Error::success();
     Graph *graph = graphOf(old);
-    Value *value =
-        graph ? findValue(old->getResult(0), *graph) : nullptr;
+    Value *value = graph ? findValue(old->getResult(0), *graph) : nullptr;
     if (!value || !ConstantInFile(*value))
       return refuse("it is no constant of the file");
     patch.numbers.push_back({value, constant});
@@ -416,9 +415,8 @@ void PatchPlanner::drop(Value *value, llvm::SmallVectorImpl<Value *> &work) {
       patch.removedTensors.insert(value);
     return;
   }
-  bool isUsed = llvm::any_of(maker->outputs, [&](Value *output) {
-    return output && isRead(*output);
-  });
+  bool isUsed = llvm::any_of(
+      maker->outputs, [&](Value *output) { return output && isRead(*output); });
   // Bodies read values of the graph around, too.
   bool hasBodies = !maker->bodies.empty() && !maker->callee;
   if (isUsed || hasBodies || !patch.removed.insert(maker))

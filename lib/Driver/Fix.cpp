@@ -49,13 +49,8 @@ static Expected<int> run(const Options &options, StringRef path) {
     return file.takeError();
   if (Error error = checkFormat((*file)->getBuffer()))
     return std::move(error);
-  Expected<OnnxConverter> converter =
-      OnnxConverter::open((*file)->getBuffer(), path);
-  if (!converter)
-    return converter.takeError();
-  PendingModel pending(*converter, getOutput(options));
-  Fixer fixer(options, *converter, pending);
-  if (Error error = fixer.run(path))
+  Fixer fixer(options, (*file)->getBuffer(), path, getOutput(options));
+  if (Error error = fixer.run())
     return std::move(error);
   printWarnings(fixer.result());
   for (const std::string &note : fixer.warnings())
@@ -67,12 +62,10 @@ static Expected<int> run(const Options &options, StringRef path) {
   }
   if (options.dryRun)
     return kClean;
-  if (std::string obstacle = fixer.findObstacle(); !obstacle.empty())
-    return llvm::createStringError(obstacle);
   if (!fixer.isChanged())
-    if (Error error = pending.write())
+    if (Error error = fixer.model().write())
       return std::move(error);
-  if (Error error = pending.keep())
+  if (Error error = fixer.model().keep())
     return std::move(error);
   auto fails = [&](const Finding &finding) {
     return isFailing(finding, options.failOn);

@@ -105,8 +105,7 @@ private:
   /// The model that is converted: that of `path`, or the one with fixes.
   std::string source;
   std::unique_ptr<llvm::MemoryBuffer> file, fixedBytes;
-  std::optional<OnnxConverter> fixedModel;
-  std::optional<PendingModel> fixedFile;
+  std::optional<Fixer> fixer; ///< has the files of the latter
   std::optional<OnnxConverter> converter;
   ConvertRequest request;
   Shapes shapes;
@@ -159,29 +158,21 @@ Error Run::openModel(llvm::MemoryBuffer &bytes, StringRef from) {
 /// What is converted from here on is the model with the fixes; a repaired model
 /// keeps fewer ops in FP32.
 Error Run::fix() {
-  auto opened = OnnxConverter::open(file->getBuffer(), path);
-  if (!opened)
-    return opened.takeError();
-  fixedModel.emplace(std::move(*opened));
-  fixedFile.emplace(*fixedModel, options.output);
   Options asked = judging(options.convert.isHalf() ? "fp16" : "bf16");
   asked.action = Action::Fix;
-  Fixer fixer(asked, *fixedModel, *fixedFile);
-  if (Error error = fixer.run(path))
+  fixer.emplace(asked, file->getBuffer(), path, options.output);
+  if (Error error = fixer->run())
     return error;
-  llvm::append_range(warnings, fixer.warnings());
-  if (std::string obstacle = fixer.findObstacle(); !obstacle.empty())
-    warnings.push_back("--with-fixes: none is made: " + obstacle);
-  else if (fixer.isChanged()) {
-    judged.fixes = fixer.listReasons();
-    source = fixedFile->path();
-    auto read = readInputFile(source);
-    if (!read)
-      return read.takeError();
-    fixedBytes = std::move(*read);
-    return openModel(*fixedBytes, source);
-  }
-  return Error::success();
+  llvm::append_range(warnings, fixer->warnings());
+  if (!fixer->isChanged())
+    return Error::success();
+  judged.fixes = fixer->listReasons();
+  source = fixer->model().path();
+  auto read = readInputFile(source);
+  if (!read)
+    return read.takeError();
+  fixedBytes = std::move(*read);
+  return openModel(*fixedBytes, source);
 }
 
 static std::string keyOf(StringRef scope, StringRef name) {

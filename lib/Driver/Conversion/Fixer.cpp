@@ -44,7 +44,7 @@ bool Fixer::mayTake(const TriedFix &fix) const {
   Kind kind = fix.action.kind;
   return kind != Kind::None && kind != Kind::Keep &&
          kind != Kind::DeclareStep && (fix.safe || options.unsafeFixes) &&
-         !done.count(keyOf(fix));
+         !done.count(keyOf(fix)) && !refused.count(keyOf(fix));
 }
 
 /// Makes the fixes on a copy of the module, and in the file if `writes`.
@@ -61,13 +61,13 @@ Expected<ModelDiff> Fixer::make(mlir::ModuleOp module,
     if (!applyFix(fix->action, find, retired))
       return llvm::createStringError("another fix has changed it");
   ModuleCopy pair{module, *copy, mapping};
-  return writes ? converter.change(pair) : converter.describeChange(pair);
+  return writes ? converter->change(pair) : converter->describeChange(pair);
 }
 
 /// The first fix of each finding that has a form in the file, of the lowest
 /// rank, and of different ops.
-std::vector<Fixer::Chosen>
-Fixer::choose(mlir::ModuleOp module, llvm::ArrayRef<TriedFix> fixes) {
+std::vector<Fixer::Chosen> Fixer::choose(mlir::ModuleOp module,
+                                         llvm::ArrayRef<TriedFix> fixes) {
   for (unsigned rank : {0u, 1u, 2u}) {
     std::vector<Chosen> chosen;
     std::set<size_t> findings;
@@ -79,13 +79,13 @@ Fixer::choose(mlir::ModuleOp module, llvm::ArrayRef<TriedFix> fixes) {
       // A later round finds them again, if they are still needed. Numbers that
       // several findings want raised are raised to the largest.
       bool isShared = rank != 1 && llvm::any_of(fix.action.ops, [&](auto *op) {
-        return ops.contains(op);
-      });
+                        return ops.contains(op);
+                      });
       if (isShared)
         continue;
       Expected<ModelDiff> diff = make(module, {&fix}, /*writes=*/false);
       if (!diff) {
-        done.insert(keyOf(fix));
+        refused.insert(keyOf(fix));
         notes.push_back("'" + fix.op + "' is left as it is (" + fix.text +
                         "): " + llvm::toString(diff.takeError()));
         continue;
@@ -114,8 +114,10 @@ bool Fixer::runRound(mlir::ModuleOp module, llvm::ArrayRef<TriedFix> fixes) {
       llvm::consumeError(diff.takeError());
       continue;
     }
+    ofRound.clear();
     for (const Chosen &one : chosen) {
       done.insert(keyOf(*one.fix));
+      ofRound.push_back(keyOf(*one.fix));
       changes[one.diff].push_back(one.fix->rule + " at " + one.fix->op + ": " +
                                   one.fix->text +
                                   (one.fix->safe ? "" : " (not safe)"));
@@ -127,9 +129,9 @@ bool Fixer::runRound(mlir::ModuleOp module, llvm::ArrayRef<TriedFix> fixes) {
 
 /// The result may have the faults of the model.
 Error Fixer::checkResult() {
-  std::string stale, fault = converter.findFault(stale);
+  std::string stale, fault = converter->findFault(stale);
   if (!stale.empty() && !staleBefore.empty()) {
-    converter.mendShapes();
+    converter->mendShapes();
     stale.clear();
   }
   if (!faultBefore.empty())
@@ -142,46 +144,71 @@ Error Fixer::checkResult() {
                    "the result would not be valid, a fault of mpopt: " + fault);
 }
 
-Error Fixer::run(StringRef path) {
-  faultBefore = converter.findFault(staleBefore);
-  std::string at = path.str();
-  for (unsigned round = 0; round < kMostRounds; ++round) {
-    bool isChanged = false;
-    auto fixed = [&](mlir::ModuleOp module, llvm::ArrayRef<TriedFix> fixes) {
-      isChanged = runRound(module, fixes);
-    };
-    CheckHooks hooks;
-    hooks.fixed = fixed;
-    last = checkModel(options, at, hooks);
-    if (!last)
-      return llvm::createStringError("");
-    if (!first)
-      first = *last;
-    if (!isChanged)
-      return Error::success();
-    if (Error error = checkResult())
-      return error;
-    if (Error error = pending.write())
-      return error;
-    at = pending.path();
-  }
-  last = checkModel(options, at, {});
-  return last ? Error::success() : llvm::createStringError("");
-}
-
 static size_t countAboveNotes(const ModelReport &report) {
   return llvm::count_if(report.findings, [](const Finding &finding) {
     return finding.severity > Severity::Note;
   });
 }
 
-std::string Fixer::findObstacle() const {
-  size_t before = countAboveNotes(*first), after = countAboveNotes(*last);
-  return after <= before
-             ? ""
-             : "the result would have " + std::to_string(after) +
-                   " findings above a note, and the model has " +
-                   std::to_string(before);
+bool Fixer::isWorse(const std::optional<ModelReport> &before) const {
+  return before && countAboveNotes(*last) > countAboveNotes(*before);
+}
+
+Error Fixer::open() {
+  Expected<OnnxConverter> opened = OnnxConverter::open(bytes, path);
+  if (!opened)
+    return opened.takeError();
+  pending.reset();
+  converter.emplace(std::move(*opened));
+  pending.emplace(*converter, output);
+  faultBefore = converter->findFault(staleBefore);
+  changes.clear();
+  done.clear();
+  return Error::success();
+}
+
+/// False if a round made findings that were not there, whose fixes are refused.
+Expected<bool> Fixer::runRounds() {
+  std::string at = path.str();
+  std::optional<ModelReport> before;
+  for (unsigned round = 0;; ++round) {
+    bool isChanged = false;
+    auto fixed = [&](mlir::ModuleOp module, llvm::ArrayRef<TriedFix> fixes) {
+      isChanged = round < kMostRounds && runRound(module, fixes);
+    };
+    CheckHooks hooks;
+    hooks.fixed = fixed;
+    before = std::move(last);
+    std::vector<std::string> made = ofRound;
+    last = checkModel(options, at, hooks);
+    if (!last)
+      return llvm::createStringError("");
+    // What brings findings was asked for then.
+    if (round > 0 && !options.unsafeFixes && isWorse(before)) {
+      refused.insert(made.begin(), made.end());
+      return false;
+    }
+    if (!isChanged)
+      return true;
+    if (Error error = checkResult())
+      return std::move(error);
+    if (Error error = pending->write())
+      return std::move(error);
+    at = pending->path();
+  }
+}
+
+Error Fixer::run() {
+  // Each time more is refused; what was found of the model is the same.
+  while (true) {
+    if (Error error = open())
+      return error;
+    Expected<bool> isBetter = runRounds();
+    if (!isBetter)
+      return isBetter.takeError();
+    if (*isBetter)
+      return Error::success();
+  }
 }
 
 void Fixer::print(llvm::raw_ostream &os) const {

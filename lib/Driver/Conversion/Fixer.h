@@ -20,13 +20,16 @@ namespace mpopt {
 class Fixer {
 public:
   /// `options` say what is judged, and whether fixes that are not safe are
-  /// taken. `pending` writes what `converter` holds.
-  Fixer(const Options &options, OnnxConverter &converter,
-        PendingModel &pending)
-      : options(options), converter(converter), pending(pending) {}
+  /// taken; `path` has `bytes`. The result is for the file `output`.
+  Fixer(Options options, llvm::StringRef bytes, llvm::StringRef path,
+        std::string output)
+      : options(std::move(options)), bytes(bytes), path(path),
+        output(std::move(output)) {}
 
-  /// `path`: the model. An error without a text was printed.
-  llvm::Error run(llvm::StringRef path);
+  /// An error without a text was printed.
+  llvm::Error run();
+  /// The result, which is written if something was changed.
+  PendingModel &model() { return *pending; }
 
   /// False if nothing was changed, and nothing is pending.
   bool isChanged() const { return !changes.empty(); }
@@ -36,10 +39,11 @@ public:
   std::vector<std::string> listReasons() const;
   const ModelReport &result() const { return *last; }
   const std::vector<std::string> &warnings() const { return notes; }
-  /// Why the result is worse than the model; empty if it is not.
-  std::string findObstacle() const;
 
 private:
+  llvm::Error open();
+  llvm::Expected<bool> runRounds();
+  bool isWorse(const std::optional<ModelReport> &before) const;
   bool runRound(mlir::ModuleOp module, llvm::ArrayRef<TriedFix> fixes);
   bool mayTake(const TriedFix &fix) const;
   llvm::Error checkResult();
@@ -54,14 +58,17 @@ private:
   std::vector<Chosen> choose(mlir::ModuleOp module,
                              llvm::ArrayRef<TriedFix> fixes);
 
-  const Options &options;
-  OnnxConverter &converter;
-  PendingModel &pending;
-  std::optional<ModelReport> first, last;
+  const Options options;
+  llvm::StringRef bytes, path;
+  std::string output;
+  std::optional<OnnxConverter> converter;
+  std::optional<PendingModel> pending;
+  std::optional<ModelReport> last;
   std::string faultBefore, staleBefore;
   std::vector<std::string> notes;
-  /// Fixes that were made, or cannot be.
-  std::set<std::string> done;
+  /// Fixes that were made, and those that are not.
+  std::set<std::string> done, refused;
+  std::vector<std::string> ofRound; ///< keys of fixes
   llvm::MapVector<std::string, std::vector<std::string>,
                   std::map<std::string, unsigned>>
       changes; ///< reasons by what is changed

@@ -272,14 +272,30 @@ FixAction mpopt::planScale(Operation *op, int exponent,
   return action;
 }
 
+/// The multiplications of `value` by 2^by, in steps that its type holds.
+static SmallVector<Operation *> multiply(OpBuilder &builder, Value value,
+                                         int by) {
+  SmallVector<Operation *> made;
+  Type element = getElementType(value);
+  const FloatFormat *format = getFloatFormat(element);
+  int most = format ? std::ilogb(format->maxFinite) : std::abs(by);
+  int least = format ? std::ilogb(format->minNormal) : -std::abs(by);
+  while (by != 0 || made.empty()) {
+    int step = std::clamp(by, least, most);
+    Value factor =
+        makeNumber(builder, value.getLoc(), element, std::ldexp(1.0, step));
+    made.push_back(mp::MulOp::create(builder, value.getLoc(), value.getType(),
+                                     value, factor));
+    value = made.back()->getResult(0);
+    by -= step;
+  }
+  return made;
+}
+
 /// 2^by of `value`, for `user` to read.
 static Value rescale(Value value, int by, Operation *user) {
   OpBuilder builder(user);
-  Value factor = makeNumber(builder, value.getLoc(), getElementType(value),
-                            std::ldexp(1.0, by));
-  return mp::MulOp::create(builder, value.getLoc(), value.getType(), value,
-                           factor)
-      .getResult();
+  return multiply(builder, value, by).back()->getResult(0);
 }
 
 static void rescaleOperands(Operation *op, ArrayRef<int> have,
@@ -326,12 +342,9 @@ static void restore(Value value, int factor,
     return;
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);
-  Value number = makeNumber(builder, value.getLoc(), getElementType(value),
-                            std::ldexp(1.0, -factor));
-  Operation *back = mp::MulOp::create(builder, value.getLoc(), value.getType(),
-                                      value, number);
-  value.replaceUsesWithIf(back->getResult(0), [&](OpOperand &use) {
-    return use.getOwner() != back && readsBack(use);
+  SmallVector<Operation *> back = multiply(builder, value, -factor);
+  value.replaceUsesWithIf(back.back()->getResult(0), [&](OpOperand &use) {
+    return !llvm::is_contained(back, use.getOwner()) && readsBack(use);
   });
 }
 

@@ -167,6 +167,19 @@ def test_leaves_what_is_sound(tmp_path, name):
     assert not run.stderr
 
 
+def test_factors_are_numbers_of_the_type(tmp_path):
+    """2^21, which a square root of a product takes, is past FP16: it is multiplied with in two steps."""
+    case, path, out = CASES["a product of lengths"], tmp_path / "m.onnx", tmp_path / "out.onnx"
+    case = Case(case.text.replace("na = Sqrt (sa) nb = Sqrt (sb) m = Mul (na, nb)", "p2 = Mul (sa, sb) m = Sqrt (p2)"),
+                case.ranges, numbers=ROW)
+    onnx.save(case.make(), path)
+    run = run_mpopt("--fix", path, "-o", out, *case.judged())
+    assert "2^-2" in run.stdout, run.stdout
+    factors = [float(numpy_helper.to_array(tensor)) for tensor in onnx.load(out).graph.initializer if not tensor.dims]
+    assert factors and all(2.0**-14 <= factor <= 65504 for factor in factors)
+    assert largest_difference(case, path, out) == 0
+
+
 def test_limits_are_not_safe(tmp_path):
     """A logarithm's argument at 2^-14 is another number in FP32."""
     path, out = tmp_path / "m.onnx", tmp_path / "out.onnx"
