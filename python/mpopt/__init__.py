@@ -25,6 +25,7 @@ from mpopt.converting import Converted, convert, to_bfloat16, to_float16
 from mpopt.data import DataEntry, DataFinding, DataReport, check_data
 from mpopt.differing import Diff, diff
 from mpopt.findings import Cause, Finding, Findings, Fix, Interval, Location, Observed, Op
+from mpopt.fixing import Fixed, fix
 from mpopt.instrumenting import Instrumented, Probe, instrument, strip
 from mpopt.report import (
     Assumption,
@@ -45,9 +46,9 @@ from mpopt.trying import TriedOp, try_op
 
 __all__ = [
     "Advice", "Assumption", "Batch", "Cause", "Confirmation", "Converted", "DataEntry", "DataFinding", "DataReport", "Diff", "Error",
-    "ExpectedGradient", "Finding", "Findings", "FindingsError", "Fix", "Gradient", "Gradients",
+    "ExpectedGradient", "Finding", "Findings", "FindingsError", "Fix", "Fixed", "Gradient", "Gradients",
     "Instrumented", "Interval", "Location", "LossScale", "Normal", "Observed", "Op", "Output",
-    "Probe", "Report", "Summary", "TrainingReport", "TriedOp", "__version__", "advise", "check", "check_data", "check_training", "confirm", "convert", "diff", "explain",
+    "Probe", "Report", "Summary", "TrainingReport", "TriedOp", "__version__", "advise", "check", "check_data", "check_training", "confirm", "convert", "diff", "explain", "fix",
     "instrument", "list_rules", "op_library", "probe_session", "strip", "summary", "to_bfloat16",
     "to_float16", "try_op",
 ]

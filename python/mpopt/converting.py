@@ -73,7 +73,7 @@ def convert(model, output: PathLike | None = None, *, to: To = "mixed-fp16",
             target: PathLike | None = None, assume_fp16: Sequence[str] = (),
             min_low: float | None = None, write_anyway: bool = False,
             verify: PathLike | int | None = None, opset: int | None = None,
-            states: Sequence[str] = (), policy: PathLike | None = None) -> Converted:
+            states: Sequence[str] = (), policy: PathLike | None = None, with_fixes: bool = False) -> Converted:
     """Converts an ONNX model: `mpopt --convert`.
 
     model          a path, an `onnx.ModelProto`, or the bytes of one
@@ -93,6 +93,7 @@ def convert(model, output: PathLike | None = None, *, to: To = "mixed-fp16",
     opset          raises ONNX's own domain to it
     states         `IN=OUT[:CALLS]` that one call gives to the next
     policy         a table that autocast follows: what it has in FP32 stays there
+    with_fixes     makes the safe fixes of `fix` first
     write_anyway   also what misses `max_error`, or has an infinity that the source has not
 
     The other arguments are those of `check`. Raises `mpopt.Error` if the model or an option is
@@ -100,7 +101,7 @@ def convert(model, output: PathLike | None = None, *, to: To = "mixed-fp16",
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mpopt-")))
         path = pathlib.Path(_command.text("output", output)) if output is not None else folder / "model.onnx"
-        file = stack.enter_context(ModelFile(_checked(model)))
+        file = stack.enter_context(ModelFile(checked(model)))
         report = folder / "report.json"
         words = ["--convert", file.path, "-o", str(path), "--quiet", "--to", _command.text("to", to),
                  "--report", str(report)]
@@ -118,6 +119,7 @@ def convert(model, output: PathLike | None = None, *, to: To = "mixed-fp16",
                 with argument(_command.keyword_of(name)):
                     words += [f"--{name}", _command.number(number)]
         words += ["--write-anyway"] if write_anyway else []
+        words += ["--with-fixes"] if with_fixes else []
         words += _command.assuming_options(file.arrays, target=target, inputs=inputs, assume=assume, dims=dims,
                                            input_shapes=input_shapes)
         _command.run(words, accepted=(0, 1) if write_anyway else (0,), model="" if file.is_given else file.path)
@@ -161,7 +163,7 @@ def _to_low(model, to: To, keep, keep_io_types: Names) -> onnx.ModelProto:
     return convert(model, to=to, keep=names, keep_io_types=keep_io_types, write_anyway=True).model
 
 
-def _checked(model):
+def checked(model):
     """The model, of which the command says what is wrong only if it is a file."""
     if isinstance(model, str | os.PathLike):
         with argument("the model"):

@@ -2,6 +2,7 @@
 
 import json
 
+import mpopt
 import numpy as np
 import onnx
 import onnxruntime
@@ -208,3 +209,15 @@ def test_conversion_with_fixes_keeps_less(tmp_path):
     before = (tmp_path / "out.onnx").read_bytes()
     run_mpopt("--convert", tmp_path / "out.onnx", "-o", tmp_path / "again.onnx", "--with-fixes", *words)
     assert (tmp_path / "again.onnx").read_bytes() == before
+
+
+def test_from_python():
+    model = CASES["softmax by hand"].make()
+    fixed = mpopt.fix(model, inputs={"x": mpopt.Normal(0, 8)})
+    assert "ReduceMax" in [node.op_type for node in fixed.model.graph.node]
+    assert fixed.changes[0] == "- e = Exp (x)" and fixed.changes[-1].startswith("  MP207 at Exp_0: ")
+    assert mpopt.fix(fixed.model, inputs={"x": mpopt.Normal(0, 8)}).changes == ()
+    made = mpopt.convert(model, inputs={"x": mpopt.Normal(0, 8)}, keep_io_types=True, with_fixes=True)
+    assert not made.kept and made.raw["fixes"]
+    with pytest.raises(mpopt.Error, match="is not valid|cannot|no "):
+        mpopt.fix(b"none")
