@@ -11,6 +11,7 @@
 
 #include "Fixer.h"
 #include "Planning.h"
+#include "Shapes.h"
 #include "Verify.h"
 #include "mpopt/Driver/Actions.h"
 #include "mpopt/Driver/CheckModel.h"
@@ -18,17 +19,10 @@
 #include "mpopt/Driver/OutputConflicts.h"
 #include "mpopt/Driver/Progress.h"
 
-#include "mpopt/Dialect/Interfaces/Interfaces.h"
-#include "mpopt/Dialect/Names.h"
-#include "mpopt/Dialect/Origin.h"
-#include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Effects/Severity.h"
 #include "mpopt/Instrument/FilePatch.h"
 #include "mpopt/Support/InputFile.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
@@ -77,15 +71,10 @@ public:
   int run();
 
 private:
-  using Shapes = llvm::StringMap<std::vector<int64_t>>;
-
   Error open();
   Error openModel(llvm::MemoryBuffer &bytes, StringRef from);
   Error fix();
   void makeRequest();
-  void noteShapes(mlir::ModuleOp module);
-  void noteInputs(mlir::ModuleOp module);
-  void noteShape(mlir::Value value, unsigned index, mlir::Operation *op);
   Error plan();
   Error raise();
   Error planScales();
@@ -108,7 +97,7 @@ private:
   std::optional<Fixer> fixer; ///< has the files of the latter
   std::optional<OnnxConverter> converter;
   ConvertRequest request;
-  Shapes shapes;
+  KnownShapes shapes;
   JudgedConversion judged;
   bool isRaised = false; ///< to a later opset
   AssumedInputs inputs;
@@ -175,48 +164,6 @@ Error Run::fix() {
   return openModel(*fixedBytes, source);
 }
 
-static std::string keyOf(StringRef scope, StringRef name) {
-  return (scope + Twine('\n') + name).str();
-}
-
-void Run::noteShape(mlir::Value value, unsigned index, mlir::Operation *op) {
-  auto type = mlir::dyn_cast<mlir::RankedTensorType>(value.getType());
-  if (!type || !type.hasStaticShape())
-    return;
-  StringRef name = getValueName(value);
-  // The last one of the ops that a node became gives its result.
-  if (!name.empty())
-    shapes[keyOf(getValueScope(op), name)] = type.getShape().vec();
-  else if (StringRef node = getNodeName(op); !node.empty())
-    shapes[keyOf(getScope(op), nameResult(node, index))] =
-        type.getShape().vec();
-}
-
-void Run::noteShapes(mlir::ModuleOp module) {
-  module.walk([&](mlir::Operation *op) {
-    for (mlir::OpResult result : op->getResults())
-      noteShape(result, result.getResultNumber(), op);
-    for (mlir::Region &region : op->getRegions())
-      for (mlir::Block &block : region)
-        for (mlir::BlockArgument argument : block.getArguments())
-          if (!block.empty())
-            noteShape(argument, argument.getArgNumber(), &block.front());
-  });
-}
-
-void Run::noteInputs(mlir::ModuleOp module) {
-  for (auto function : module.getOps<mlir::func::FuncOp>())
-    for (mlir::BlockArgument input : function.getArguments())
-      if (MaybeShape shape = getShape(input)) {
-        auto &dims =
-            inputs.shapes
-                .emplace_back(getInputName(input), std::vector<int64_t>())
-                .second;
-        for (int64_t dim : *shape)
-          dims.push_back(mlir::ShapedType::isDynamic(dim) ? -1 : dim);
-      }
-}
-
 void Run::makeRequest() {
   request.plan.low = options.convert.isHalf() ? "f16" : "bf16";
   request.keep = options.convert.keep;
@@ -229,11 +176,8 @@ void Run::makeRequest() {
     request.plan.inputs.push_back({state.input, why});
     request.plan.outputs.push_back({state.output, why});
   }
-  request.findShape =
-      [this](StringRef scope,
-             StringRef name) -> std::optional<std::vector<int64_t>> {
-    auto it = shapes.find(keyOf(scope, name));
-    return it == shapes.end() ? std::nullopt : std::optional(it->second);
+  request.findShape = [this](StringRef scope, StringRef name) {
+    return shapes.find(scope, name);
   };
 }
 
@@ -243,8 +187,8 @@ Error Run::plan() {
   std::string missing;
   std::vector<WideNode> listed;
   auto checked = [&](const ImportResult &imported, const RangeAnalysis &) {
-    noteShapes(*imported.module);
-    noteInputs(*imported.module);
+    shapes.note(*imported.module);
+    inputs.shapes = listInputShapes(*imported.module);
     if (!imported.missingWeights.empty())
       missing = imported.missingWeights.begin()->first;
   };
@@ -443,16 +387,16 @@ Error Run::analyse(StringRef written) {
   double most = getMaxError(options.convert);
   if (hazards.empty() && !(judged.error && *judged.error > most))
     return Error::success();
-  std::optional<ModelReport> source = checkModel(second, path, {});
-  if (!source)
+  std::optional<ModelReport> original = checkModel(second, path, {});
+  if (!original)
     return llvm::createStringError("");
   // The error of quantisation is none of the conversion's.
-  if (std::optional<double> before = getLargestError(*source);
+  if (std::optional<double> before = getLargestError(*original);
       before && judged.error)
     judged.error = std::max(*judged.error - *before, 0.0);
   if (judged.error && *judged.error > most)
     judged.obstacle = describeError(*judged.error, most);
-  std::set<std::string> known = listHazards(*source);
+  std::set<std::string> known = listHazards(*original);
   for (const std::string &hazard : hazards)
     if (judged.obstacle.empty() && !known.count(hazard))
       judged.obstacle = "the result has " + hazard;
