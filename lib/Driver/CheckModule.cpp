@@ -432,13 +432,14 @@ TrainingReport ModuleCheck::describeStep() {
   AddedErrors added;
   if (recipe)
     added = layers.emplace(module, analyses).errorsOf(*recipe);
-  GradientErrors errors(module, analyses, exponent, &added);
+  GradientErrors errors(module, analyses, exponent);
+  errors.walk(added);
   TrainingReport report =
       describeGradients(module, analyses.getAnalysis<TrainingEstimate>(),
                         analyses.getAnalysis<ParameterUpdates>(), errors,
                         ranges(), !options.gradientsFile.empty());
   if (layers)
-    report.fp8 = layers->describe(*recipe, exponent, options.gradientAims);
+    report.fp8 = layers->describe(*recipe, errors, options.gradientAims);
   return report;
 }
 

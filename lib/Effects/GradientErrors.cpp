@@ -18,6 +18,7 @@
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,15 +27,20 @@
 using namespace mlir;
 using namespace mpopt;
 
-namespace {
 /// Errors of forward values and of gradients.
-class GradientMoments : public ErrorMoments {
+class mpopt::GradientMoments : public ErrorMoments {
 public:
   GradientMoments(const RangeAnalysis &ranges,
-                  const GradientAnalysis &gradients, int exponent,
-                  const AddedErrors *added, bool stores)
-      : ErrorMoments(ranges), gradients(gradients), exponent(exponent),
-        added(added), stores(stores) {}
+                  const GradientAnalysis &gradients, int exponent)
+      : ErrorMoments(ranges), gradients(gradients), exponent(exponent) {}
+
+  void walk(ModuleOp module, const AddedErrors &added, unsigned sources);
+  /// The part of a value's squared error that each source makes.
+  ArrayRef<float> partsOf(Value value) const {
+    auto found = parts.find(value);
+    return found == parts.end() ? ArrayRef<float>()
+                                : ArrayRef<float>(found->second);
+  }
 
 private:
   const AbstractValue &estimate(Value value) const override {
@@ -45,6 +51,9 @@ private:
   std::optional<double> errorOfStored(Value value);
   std::optional<double> errorOf(Operation *op, OpKind kind, OpResult result,
                                 const TensorMoments &size) override;
+  void divide(Operation *op, OpKind kind, OpResult result,
+              const TensorMoments &size) override;
+  void adopt(Value from, Value to) override;
   std::optional<double> errorOfSlope(Operation *op,
                                      const TensorMoments &size) const;
   double errorOfGradient(Operation *op, const TensorMoments &size) const;
@@ -52,19 +61,20 @@ private:
 
   const GradientAnalysis &gradients;
   int exponent;
-  const AddedErrors *added;
-  bool stores;
+  const AddedErrors *added = nullptr;
+  unsigned sources = 0;
+  llvm::DenseMap<Value, std::vector<float>> parts;
+  llvm::DenseMap<Value, std::optional<double>> stored;
 };
-} // namespace
 
 std::optional<double> GradientMoments::storageError(Value value) {
-  double own = added ? added->lookup(value) : 0;
-  if (std::isnan(own))
+  double own = added->lookup(value).square;
+  auto [entry, isNew] = stored.try_emplace(value);
+  if (isNew)
+    entry->second = errorOfStored(value);
+  if (std::isnan(own) || !entry->second)
     return std::nullopt;
-  if (!stores)
-    return own;
-  std::optional<double> stored = errorOfStored(value);
-  return stored ? std::optional(*stored + own) : std::nullopt;
+  return *entry->second + own;
 }
 
 /// Gradients are stored times the loss scale.
@@ -131,20 +141,26 @@ static double squaredChangeOfSlope(const Unary &function, const Cell &x,
   return sum;
 }
 
+/// The x of an op that makes dY f'(x); null for other ops.
+static Value getSlopeArgument(Operation *op) {
+  std::optional<Unary> passed = getFunctionOfGradient(op);
+  if (!passed || op->getNumOperands() > 2)
+    return Value();
+  Value x = op->getOperands().back();
+  // Where the op reads f(x), x is what f' is a function of.
+  Operation *maker = getMaker(x, Peel::InsertedCasts);
+  std::optional<Unary> made = maker ? getFunction(maker) : std::nullopt;
+  return made && made->function == passed->function ? maker->getOperand(0) : x;
+}
+
 /// dY f'(x): the error of dY, and that of the slope, which is how far it moves
 /// where x moves by its error.
 std::optional<double>
 GradientMoments::errorOfSlope(Operation *op, const TensorMoments &size) const {
-  std::optional<Unary> passed = getFunctionOfGradient(op);
-  if (!passed || op->getNumOperands() > 2)
+  Value x = getSlopeArgument(op);
+  if (!x)
     return std::nullopt;
-  Value x = op->getOperands().back();
-  // Where the op reads f(x), x is what f' is a function of.
-  Value stored = peel(x, Peel::InsertedCasts);
-  Operation *maker = stored.getDefiningOp();
-  std::optional<Unary> made = maker ? getFunction(maker) : std::nullopt;
-  if (made && made->function == passed->function)
-    x = maker->getOperand(0);
+  std::optional<Unary> passed = getFunctionOfGradient(op);
   std::optional<double> slope = squaredSlope(*passed, x);
   if (!slope)
     return std::nullopt;
@@ -250,28 +266,91 @@ std::optional<double> GradientMoments::errorOf(Operation *op, OpKind kind,
 }
 
 //===----------------------------------------------------------------------===//
+// Sources
+//===----------------------------------------------------------------------===//
+
+/// An op passes an error e on as a e + b sqrt e: b where a slope jumps
+/// (squaredChangeOfSlope). Two errors give both.
+void GradientMoments::divide(Operation *op, OpKind kind, OpResult result,
+                             const TensorMoments &size) {
+  if (sources == 0)
+    return;
+  parts.erase(result);
+  std::vector<float> sums(sources, 0);
+  llvm::SmallSetVector<Value, 4> read;
+  read.insert(op->operand_begin(), op->operand_end());
+  if (Value x = getSlopeArgument(op))
+    read.insert(x);
+  for (Value value : read) {
+    ArrayRef<float> its = partsOf(value);
+    double error = of(value).error;
+    if (its.empty() || !(error > 0))
+      continue;
+    auto passed = [&](double square) {
+      return errorBy(value, square, read.getArrayRef(), op, kind, result, size);
+    };
+    double whole = passed(error), quarter = passed(error / 4);
+    double linear = 2 * whole - 4 * quarter, root = 4 * quarter - whole;
+    for (auto [sum, part] : llvm::zip_equal(sums, its))
+      sum += float(linear * part / error + root * std::sqrt(part / error));
+  }
+  for (float &sum : sums)
+    sum = std::clamp(sum, 0.0F, float(2 * size.square));
+  if (auto own = added->find(result); own != added->end())
+    sums[own->second.source] += float(own->second.square);
+  if (llvm::any_of(sums, [](float sum) { return sum > 0; }))
+    parts[result] = std::move(sums);
+}
+
+void GradientMoments::adopt(Value from, Value to) {
+  if (auto found = parts.find(from); found != parts.end()) {
+    std::vector<float> its = found->second;
+    parts[to] = std::move(its);
+  } else {
+    parts.erase(to);
+  }
+}
+
+void GradientMoments::walk(ModuleOp module, const AddedErrors &errors,
+                           unsigned count) {
+  forget();
+  parts.clear();
+  added = &errors;
+  sources = count;
+  for (auto function : module.getOps<FunctionOpInterface>())
+    if (!function.isExternal())
+      run(function.getFunctionBody().front());
+  added = nullptr;
+}
+
+//===----------------------------------------------------------------------===//
 // The module
 //===----------------------------------------------------------------------===//
 
 GradientErrors::GradientErrors(ModuleOp module, AnalysisManager analyses,
-                               int exponent, const AddedErrors *added,
-                               bool stores) {
-  const auto &ranges = analyses.getAnalysis<RangeAnalysis>();
-  const auto &gradients = analyses.getAnalysis<GradientAnalysis>();
-  GradientMoments walk(ranges, gradients, exponent, added, stores);
-  for (auto function : module.getOps<FunctionOpInterface>()) {
-    if (function.isExternal())
-      continue;
-    walk.run(function.getFunctionBody().front());
-  }
-  for (const auto &[value, noisy] : walk.all())
-    if (noisy.square > 0)
-      relative[value] = noisy.relative();
+                               int exponent)
+    : module(module), moments(std::make_unique<GradientMoments>(
+                          analyses.getAnalysis<RangeAnalysis>(),
+                          analyses.getAnalysis<GradientAnalysis>(), exponent)) {
+}
+
+GradientErrors::~GradientErrors() = default;
+
+void GradientErrors::walk(const AddedErrors &added, unsigned sources) {
+  moments->walk(module, added, sources);
 }
 
 std::optional<double> GradientErrors::of(Value value) const {
-  auto found = relative.find(value);
-  if (found == relative.end())
+  TensorMoments noisy = moments->of(value);
+  if (!(noisy.square > 0))
     return std::nullopt;
-  return std::sqrt(found->second);
+  return std::sqrt(noisy.relative());
+}
+
+std::vector<double> GradientErrors::bySource(Value value) const {
+  double square = moments->of(value).square;
+  std::vector<double> errors;
+  for (float part : moments->partsOf(value))
+    errors.push_back(std::sqrt(part / square));
+  return errors;
 }

@@ -30,8 +30,7 @@ bool Layer::fits(int64_t multiple) const {
 }
 
 ScaledLayers::ScaledLayers(ModuleOp module, AnalysisManager analyses)
-    : module(module), analyses(analyses),
-      ranges(analyses.getAnalysis<RangeAnalysis>()),
+    : module(module), ranges(analyses.getAnalysis<RangeAnalysis>()),
       step(analyses.getAnalysis<TrainingEstimate>()),
       gradients(step.gradients()),
       shares(analyses.getAnalysis<FlushedShares>()) {
@@ -241,7 +240,32 @@ ScaledOperand ScaledLayers::operandOf(const LayerProduct &product,
           recipe.history > 0};
 }
 
-OperandError ScaledLayers::errorOf(const ScaledOperand &operand) const {
+/// Whatever an operand's error depends on: layers share inputs, and recipes the
+/// scales of an operand.
+static std::vector<uint64_t> keyOf(const ScaledOperand &operand) {
+  const OperandScaling &scaling = operand.scaling;
+  std::vector<uint64_t> key = {
+      uint64_t(uintptr_t(operand.input.getAsOpaquePointer())),
+      operand.isWeight,
+      uint64_t(llvm::hash_value(scaling.format)),
+      uint64_t(scaling.grain),
+      uint64_t(scaling.size),
+      uint64_t(scaling.rounding),
+      llvm::bit_cast<uint64_t>(scaling.least),
+      uint64_t(operand.layout.taps)};
+  for (AxisPart part : operand.layout.axes)
+    key.push_back(uint64_t(part));
+  return key;
+}
+
+const OperandError &ScaledLayers::errorOf(const ScaledOperand &operand) {
+  auto [entry, isNew] = known.try_emplace(keyOf(operand));
+  if (isNew)
+    entry->second = computeError(operand);
+  return entry->second;
+}
+
+OperandError ScaledLayers::computeError(const ScaledOperand &operand) const {
   if (!gradients.isGradient(operand.input))
     return mpopt::errorOf(operand, ranges);
   GradientEstimate known = gradients.estimate(operand.input);
@@ -259,30 +283,32 @@ static double squareOf(const AbstractValue &value) {
 }
 
 ScaledLayers::Estimate ScaledLayers::estimate(const LayerProduct &product,
-                                              const Fp8Recipe &recipe) const {
+                                              const Fp8Recipe &recipe) {
   Estimate result;
   double factor = product.alpha * product.alpha;
-  for (unsigned side : {0u, 1u}) {
-    result.operands[side] = errorOf(operandOf(product, side, recipe));
-    if (!result.operands[side].error.hasLikely())
-      return {NAN, NAN, std::move(result.operands)};
-  }
+  for (unsigned side : {0u, 1u})
+    result.operands[side] = &errorOf(operandOf(product, side, recipe));
+  if (llvm::any_of(result.operands, [](const OperandError *operand) {
+        return !operand->error.hasLikely();
+      }))
+    return {NAN, NAN, result.operands};
   if (product.pass == LayerPass::Forward) {
     Operation *op = product.result.getOwner();
     result.signal = factor * signalOf(op, *getProductOperands(op), ranges);
   } else {
     result.signal = squareOf(gradients.of(product.result));
   }
-  result.noise = factor * mpopt::noiseOf(product.terms, result.operands[0],
-                                         result.operands[1]);
+  result.noise = factor * mpopt::noiseOf(product.terms, *result.operands[0],
+                                         *result.operands[1]);
   return result;
 }
 
-AddedErrors ScaledLayers::errorsOf(const Fp8Recipe &recipe) const {
+AddedErrors ScaledLayers::errorsOf(const Fp8Recipe &recipe) {
   AddedErrors added;
-  for (const Layer &layer : layers)
+  for (auto [index, layer] : llvm::enumerate(layers))
     for (const LayerProduct &product : layer.products)
-      added[product.result] = estimate(product, recipe).noise;
+      added[product.result] = {estimate(product, recipe).noise,
+                               unsigned(index)};
   return added;
 }
 
@@ -355,14 +381,24 @@ static llvm::StringLiteral nameOf(LayerRole role) {
                                      : llvm::StringLiteral("dy");
 }
 
-std::vector<double> ScaledLayers::errorsWith(const AddedErrors &added,
-                                             bool stores, int exponent) const {
-  GradientErrors errors(module, analyses, exponent, &added, stores);
+std::vector<double> ScaledLayers::errorsIn(const GradientErrors &errors) const {
   std::vector<double> list;
   for (const ParameterGradient &parameter : step.parameters())
     list.push_back(parameter.estimate.known
                        ? errors.of(parameter.gradient).value_or(0)
                        : 0);
+  return list;
+}
+
+std::vector<std::vector<double>>
+ScaledLayers::errorsByLayer(const GradientErrors &errors) const {
+  std::vector<std::vector<double>> list(
+      layers.size(), std::vector<double>(step.parameters().size(), 0));
+  for (auto [at, parameter] : llvm::enumerate(step.parameters()))
+    if (parameter.estimate.known)
+      for (auto [layer, error] :
+           llvm::enumerate(errors.bySource(parameter.gradient)))
+        list[layer][at] = error;
   return list;
 }
 
@@ -384,14 +420,15 @@ findKeptLayers(ArrayRef<double> all, ArrayRef<std::vector<double>> by,
                   });
 }
 
-void ScaledLayers::choose(Fp8Report &report, int exponent,
+void ScaledLayers::choose(Fp8Report &report, GradientErrors &errors,
                           ArrayRef<double> aims) {
   llvm::SmallVector<std::pair<const Fp8Recipe *, double>> known;
-  for (const Fp8Recipe &recipe : Fp8Recipe::all())
-    if (recipe.onHopper || recipe.onBlackwell)
-      known.push_back(
-          {&recipe, largest(errorsWith(errorsOf(recipe),
-                                       /*stores=*/true, exponent))});
+  for (const Fp8Recipe &recipe : Fp8Recipe::all()) {
+    if (!recipe.onHopper && !recipe.onBlackwell)
+      continue;
+    errors.walk(errorsOf(recipe));
+    known.push_back({&recipe, largest(errorsIn(errors))});
+  }
   for (double aim : aims)
     for (auto rank : {&Fp8Recipe::onHopper, &Fp8Recipe::onBlackwell}) {
       Fp8Report::Choice &choice = report.recommended.emplace_back();
@@ -407,13 +444,14 @@ void ScaledLayers::choose(Fp8Report &report, int exponent,
     }
 }
 
-Fp8Report ScaledLayers::describe(const Fp8Recipe &recipe, int exponent,
+Fp8Report ScaledLayers::describe(const Fp8Recipe &recipe,
+                                 GradientErrors &errors,
                                  ArrayRef<double> aims) {
   Fp8Report report;
   report.recipe = recipe.name.str();
-  AddedErrors all;
-  std::vector<std::vector<double>> alone;
-  for (const Layer &layer : layers) {
+  errors.walk(errorsOf(recipe), unsigned(layers.size()));
+  std::vector<std::vector<double>> alone = errorsByLayer(errors);
+  for (auto [index, layer] : llvm::enumerate(layers)) {
     LayerReport &row = report.layers.emplace_back();
     row.op = getOpRef(layer.op);
     row.output = getTensorPath(layer.op->getResult(0));
@@ -423,26 +461,23 @@ Fp8Report ScaledLayers::describe(const Fp8Recipe &recipe, int exponent,
     row.k = layer.k;
     row.n = layer.n;
     row.fits = layer.fits(recipe.multiple);
-    AddedErrors own;
+    row.effect = largest(alone[index]);
     for (const LayerProduct &product : layer.products) {
       Estimate known = estimate(product, recipe);
-      own[product.result] = all[product.result] = known.noise;
       LayerReport::Product &its = row.products.emplace_back();
       its.name = nameOf(product.pass);
       if (known.signal > 0 && known.noise > 0)
         its.decibels = 10 * std::log10(known.signal / known.noise);
       for (unsigned side : {0u, 1u}) {
         its.operands[side] = describeOperand(operandOf(product, side, recipe),
-                                             known.operands[side]);
+                                             *known.operands[side]);
         its.operands[side].role = nameOf(rolesOf(product.pass)[side]);
       }
     }
-    alone.push_back(errorsWith(own, /*stores=*/false, exponent));
-    row.effect = largest(alone.back());
   }
-  std::vector<double> errors = errorsWith(all, /*stores=*/true, exponent);
+  std::vector<double> all = errorsIn(errors);
   for (double aim : aims)
-    report.keep.push_back({aim, findKeptLayers(errors, alone, aim)});
-  choose(report, exponent, aims);
+    report.keep.push_back({aim, findKeptLayers(all, alone, aim)});
+  choose(report, errors, aims);
   return report;
 }

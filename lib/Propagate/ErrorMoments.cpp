@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 using namespace mlir;
 using namespace mpopt;
@@ -48,8 +49,7 @@ const AbstractValue &ErrorMoments::estimate(Value value) const {
   return ranges.preRounding(value);
 }
 
-std::optional<TensorMoments> ErrorMoments::sizeOf(Value value) const {
-  const AbstractValue &of = estimate(value);
+static std::optional<TensorMoments> measure(const AbstractValue &of) {
   if (!of.hasLikely())
     return std::nullopt;
   TensorMoments size;
@@ -63,6 +63,18 @@ std::optional<TensorMoments> ErrorMoments::sizeOf(Value value) const {
   if (!std::isfinite(size.square))
     return std::nullopt;
   return size;
+}
+
+const std::optional<TensorMoments> &ErrorMoments::sizeOf(Value value) {
+  auto [entry, isNew] = sizes.try_emplace(value);
+  if (isNew)
+    entry->second = measure(estimate(value));
+  return entry->second;
+}
+
+void ErrorMoments::forget() {
+  known.clear();
+  steps.clear();
 }
 
 std::optional<double> ErrorMoments::storageError(Value value) {
@@ -122,11 +134,13 @@ bool ErrorMoments::flow(Value from, Value to) {
       return false;
     size->error = error;
     known[to] = *size;
+    adopt(from, to);
     return true;
   }
   if (!(error > kSame * target->second.error))
     return false;
   target->second.error = error;
+  adopt(from, to);
   return true;
 }
 
@@ -172,7 +186,23 @@ void ErrorMoments::transfer(Operation *op, OpKind kind) {
     std::optional<double> error =
         hasErrors ? errorOf(op, kind, result, *size) : 0;
     give(result, error ? withChange(result, *error) : error);
+    if (isKnown(result))
+      divide(op, kind, result, *size);
   }
+}
+
+double ErrorMoments::errorBy(Value value, double square, ArrayRef<Value> read,
+                             Operation *op, OpKind kind, OpResult result,
+                             const TensorMoments &size) {
+  SmallVector<std::pair<Value, double>> errors;
+  for (Value each : read)
+    if (isKnown(each))
+      errors.push_back(
+          {each, std::exchange(known[each].error, each == value ? square : 0)});
+  std::optional<double> error = errorOf(op, kind, result, size);
+  for (auto [each, its] : errors)
+    known[each].error = its;
+  return error.value_or(0);
 }
 
 //===----------------------------------------------------------------------===//

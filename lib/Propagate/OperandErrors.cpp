@@ -52,14 +52,25 @@ double mpopt::scalingSquareOf(double mean, double variance,
   return roundingSquareOf(mean, variance, format) + std::max(clipped, 0.0);
 }
 
-static double shareBeyond(double mean, double variance, double edge) {
+/// P(|x| > edge) of normal x, and its slope by the edge.
+static std::pair<double, double> tailBeyond(double mean, double variance,
+                                            double edge) {
   if (!(variance > 0))
-    return std::fabs(mean) > edge;
+    return {std::fabs(mean) > edge, 0};
   double deviation = std::sqrt(variance);
-  return normalShareBelow((-edge - mean) / deviation) +
-         normalShareBelow((mean - edge) / deviation);
+  double below = (-edge - mean) / deviation, above = (mean - edge) / deviation;
+  double lower = normalShareBelow(below);
+  double upper = mean == 0 ? lower : normalShareBelow(above);
+  return {lower + upper,
+          -(normalDensity(below) + normalDensity(above)) / deviation};
 }
 
+static double shareBeyond(double mean, double variance, double edge) {
+  return tailBeyond(mean, variance, edge).first;
+}
+
+/// Newton's method on the logarithm of the number beyond, which is about
+/// concave; where a step leaves the bracket, it is halved.
 double mpopt::expectedLargest(ArrayRef<ScaleMember> members) {
   double hi = 0;
   // No number of a tensor is expected so far out.
@@ -67,15 +78,22 @@ double mpopt::expectedLargest(ArrayRef<ScaleMember> members) {
   for (const ScaleMember &member : members)
     hi = std::max(hi, std::fabs(member.mean) +
                           kFar * std::sqrt(std::max(member.variance, 0.0)));
-  double lo = 0;
+  double lo = 0, at = hi / 2;
   // A thousandth of the largest is more than is known of it.
   constexpr unsigned kSteps = 24;
-  for (unsigned step = 0; step < kSteps; ++step) {
-    double middle = (lo + hi) / 2, beyond = 0;
-    for (const ScaleMember &member : members)
-      beyond +=
-          member.count * shareBeyond(member.mean, member.variance, middle);
-    (beyond > std::numbers::ln2 ? lo : hi) = middle;
+  constexpr double kSame = 1e-4;
+  for (unsigned step = 0; step < kSteps && hi - lo > kSame * hi; ++step) {
+    double beyond = 0, slope = 0;
+    for (const ScaleMember &member : members) {
+      auto [share, its] = tailBeyond(member.mean, member.variance, at);
+      beyond += member.count * share;
+      slope += member.count * its;
+    }
+    (beyond > std::numbers::ln2 ? lo : hi) = at;
+    double next = at - std::log(beyond / std::numbers::ln2) * beyond / slope;
+    if (std::fabs(next - at) <= kSame * at)
+      return next;
+    at = next > lo && next < hi ? next : (lo + hi) / 2;
   }
   return hi;
 }

@@ -17,29 +17,43 @@
 #include "mlir/Pass/AnalysisManager.h"
 #include "llvm/ADT/DenseMap.h"
 
+#include <memory>
 #include <optional>
+#include <vector>
 
 namespace mpopt {
 
-/// Mean squares of errors that what makes a value adds to it.
-using AddedErrors = llvm::DenseMap<mlir::Value, double>;
+class GradientMoments;
+
+/// What the maker of a value adds to it: the mean square of an error, and the
+/// source of errors that it counts for.
+struct AddedError {
+  double square = 0;
+  unsigned source = 0;
+};
+using AddedErrors = llvm::DenseMap<mlir::Value, AddedError>;
 
 class GradientErrors {
 public:
   /// `module` holds its backward graph. `exponent`: gradients are stored times
-  /// this power of two, the loss scale. Unless it `stores`, errors are those
-  /// that are added alone.
+  /// this power of two, the loss scale.
   GradientErrors(mlir::ModuleOp module, mlir::AnalysisManager analyses,
-                 int exponent, const AddedErrors *added = nullptr,
-                 bool stores = true);
+                 int exponent);
+  ~GradientErrors();
+
+  /// Walks the step, with errors that are added to what it makes. Those of
+  /// `sources` are told apart.
+  void walk(const AddedErrors &added, unsigned sources = 0);
 
   /// The root mean square of the errors of a tensor's elements, of that of the
   /// elements. Nothing where it is not known, or where all elements are 0.
   std::optional<double> of(mlir::Value value) const;
+  /// The same by what each source adds; empty if none does.
+  std::vector<double> bySource(mlir::Value value) const;
 
 private:
-  /// The square of the above.
-  llvm::DenseMap<mlir::Value, double> relative;
+  mlir::ModuleOp module;
+  std::unique_ptr<GradientMoments> moments;
 };
 
 } // namespace mpopt

@@ -18,6 +18,7 @@
 #include "mpopt/Propagate/OperandErrors.h"
 #include "mpopt/Report/LayerReport.h"
 
+#include <map>
 #include <vector>
 
 namespace mpopt {
@@ -52,38 +53,42 @@ public:
   ScaledLayers(mlir::ModuleOp module, mlir::AnalysisManager analyses);
 
   /// The errors that a recipe adds to what products make.
-  AddedErrors errorsOf(const Fp8Recipe &recipe) const;
-  /// `exponent`: gradients are stored times this power of two. `aims`: errors
-  /// of the parameters' gradients.
-  Fp8Report describe(const Fp8Recipe &recipe, int exponent,
+  AddedErrors errorsOf(const Fp8Recipe &recipe);
+  /// `errors`: of the step, which is walked again. `aims`: errors of the
+  /// parameters' gradients.
+  Fp8Report describe(const Fp8Recipe &recipe, GradientErrors &errors,
                      llvm::ArrayRef<double> aims);
 
 private:
   struct Estimate {
     double signal = 0, noise = 0;
-    std::array<OperandError, 2> operands;
+    std::array<const OperandError *, 2> operands;
   };
 
   void findLayers();
   void addGradient(mlir::Operation *op, Layer &layer);
   ScaledOperand operandOf(const LayerProduct &product, unsigned side,
                           const Fp8Recipe &recipe) const;
-  OperandError errorOf(const ScaledOperand &operand) const;
-  Estimate estimate(const LayerProduct &product, const Fp8Recipe &recipe) const;
+  const OperandError &errorOf(const ScaledOperand &operand);
+  OperandError computeError(const ScaledOperand &operand) const;
+  Estimate estimate(const LayerProduct &product, const Fp8Recipe &recipe);
   LayerReport::Operand describeOperand(const ScaledOperand &operand,
                                        const OperandError &error);
-  /// By parameter, with all layers in FP8 or only one of them.
-  std::vector<double> errorsWith(const AddedErrors &added, bool stores,
-                                 int exponent) const;
-  void choose(Fp8Report &report, int exponent, llvm::ArrayRef<double> aims);
+  /// By parameter, with all layers in FP8.
+  std::vector<double> errorsIn(const GradientErrors &errors) const;
+  /// By layer, then parameter, with that layer alone in FP8.
+  std::vector<std::vector<double>>
+  errorsByLayer(const GradientErrors &errors) const;
+  void choose(Fp8Report &report, GradientErrors &errors,
+              llvm::ArrayRef<double> aims);
 
   mlir::ModuleOp module;
-  mlir::AnalysisManager analyses;
   const RangeAnalysis &ranges;
   const TrainingEstimate &step;
   const GradientAnalysis &gradients;
   FlushedShares &shares;
   std::vector<Layer> layers;
+  std::map<std::vector<uint64_t>, OperandError> known;
 };
 
 } // namespace mpopt

@@ -93,6 +93,20 @@ protected:
                                         mlir::OpResult result,
                                         const TensorMoments &size);
 
+  /// The result has its error.
+  virtual void divide(mlir::Operation *, OpKind, mlir::OpResult,
+                      const TensorMoments & /*size*/) {}
+  /// `to` has the error of `from`.
+  virtual void adopt(mlir::Value /*from*/, mlir::Value /*to*/) {}
+
+  /// errorOf if of all values that it reads this one alone had an error, of
+  /// that square.
+  double errorBy(mlir::Value value, double square,
+                 llvm::ArrayRef<mlir::Value> read, mlir::Operation *op,
+                 OpKind kind, mlir::OpResult result, const TensorMoments &size);
+  /// For another walk over the same module.
+  void forget();
+
   /// E f'(x)^2; nothing where x is not known.
   std::optional<double> squaredSlope(const Unary &function,
                                      mlir::Value x) const;
@@ -101,7 +115,7 @@ protected:
   QuantizationErrors quantization;
 
 private:
-  std::optional<TensorMoments> sizeOf(mlir::Value value) const;
+  const std::optional<TensorMoments> &sizeOf(mlir::Value value);
   double sumOfErrors(mlir::Operation *op) const;
   double errorOfCopy(mlir::Operation *op) const;
   double errorOfSum(mlir::Operation *op, mlir::Value result) const;
@@ -118,6 +132,7 @@ private:
   void give(mlir::Value value, std::optional<double> error);
 
   llvm::DenseMap<mlir::Value, TensorMoments> known;
+  llvm::DenseMap<mlir::Value, std::optional<TensorMoments>> sizes;
   llvm::DenseMap<mlir::Value, StepError> steps;
 };
 
