@@ -3,6 +3,8 @@
 
 #include "mpopt/Dialect/Names.h"
 
+#include "mpopt/Dialect/ModuleNames.h"
+
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
@@ -68,6 +70,17 @@ std::string mpopt::getTensorName(Value value) {
 std::string mpopt::getOpName(Operation *op) {
   StringRef name = getNodeName(op);
   return (name.empty() ? op->getName().getStringRef() : name).str();
+}
+
+std::string mpopt::getModuleName(Operation *op, Value parameter) {
+  std::string name = getTensorName(parameter);
+  auto [module, last] = StringRef(name).rsplit('.');
+  if (!last.empty() && !StringRef(name).contains("::"))
+    return module.str();
+  std::string path =
+      StringRef(getOpName(op)).ltrim('/').rsplit('/').first.str();
+  llvm::replace(path, '/', '.');
+  return path;
 }
 
 std::string mpopt::getOpType(Operation *op) {

@@ -430,8 +430,12 @@ TrainingReport ModuleCheck::describeStep() {
   const Fp8Recipe *recipe = options.train->fp8.recipe;
   std::optional<ScaledLayers> layers;
   AddedErrors added;
-  if (recipe)
-    added = layers.emplace(module, analyses).errorsOf(*recipe);
+  if (recipe) {
+    layers.emplace(module, analyses);
+    if (auto kept = findKeptLayers(options.train->fp8, layers->modules()))
+      layers->keep(*kept);
+    added = layers->errorsOf(*recipe);
+  }
   GradientErrors errors(module, analyses, exponent);
   errors.walk(added);
   TrainingReport report =

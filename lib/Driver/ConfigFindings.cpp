@@ -4,6 +4,7 @@
 #include "lib/Driver/ConfigFindings.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/ModuleNames.h"
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
@@ -25,19 +26,6 @@ static Value findParameter(Value value) {
     op = value.getDefiningOp();
   }
   return isa_and_nonnull<mp::ConstantOp>(op) ? value : Value();
-}
-
-/// The module of a layer: its parameter's name without the last part, or the
-/// path of the op, where an exporter gave the parameter another name.
-static std::string getModuleName(Operation *op, Value parameter) {
-  std::string name = getTensorName(parameter);
-  auto [module, last] = StringRef(name).rsplit('.');
-  if (!last.empty() && !StringRef(name).contains("::"))
-    return module.str();
-  std::string path =
-      StringRef(getOpName(op)).ltrim('/').rsplit('/').first.str();
-  llvm::replace(path, '/', '.');
-  return path;
 }
 
 static std::vector<LinearLayer> findLayers(ModuleOp module) {

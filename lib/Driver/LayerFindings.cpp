@@ -198,8 +198,11 @@ void LayerFaults::judgeSums() {
 }
 
 std::vector<TrainFault> LayerFaults::find() {
-  // The step is estimated with each layer in FP8.
-  if (!config.fp8.keepsEnds && config.fp8.filters.empty()) {
+  // Otherwise the step is estimated with each layer in FP8.
+  std::vector<std::string> modules;
+  for (const LayerReport &layer : report.layers)
+    modules.push_back(layer.module);
+  if (findKeptLayers(config.fp8, modules)) {
     judgeErrors();
     judgeFlushed();
   }

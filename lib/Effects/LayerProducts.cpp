@@ -4,6 +4,7 @@
 #include "mpopt/Effects/LayerProducts.h"
 
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/ModuleNames.h"
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
@@ -122,7 +123,7 @@ static std::optional<Layer> getLayer(Operation *op) {
     return std::nullopt;
   for (unsigned weight : {1u, 0u})
     if (Value parameter = findParameter(op->getOperand(weight))) {
-      Layer layer{op, parameter};
+      Layer layer{op, parameter, getModuleName(op, parameter)};
       LayerProduct &own = layer.products.emplace_back(
           LayerProduct{LayerPass::Forward, op->getOpResult(0), product->alpha});
       setOperand(own, 0, op->getOperand(1 - weight),
@@ -223,11 +224,24 @@ void ScaledLayers::findLayers() {
   });
 }
 
+std::vector<std::string> ScaledLayers::modules() const {
+  std::vector<std::string> names;
+  for (const Layer &layer : layers)
+    names.push_back(layer.module);
+  return names;
+}
+
+void ScaledLayers::keep(const std::vector<bool> &kept) {
+  for (auto [layer, its] : llvm::zip_equal(layers, kept))
+    layer.kept = its;
+}
+
 //===----------------------------------------------------------------------===//
 // Errors
 //===----------------------------------------------------------------------===//
 
-ScaledOperand ScaledLayers::operandOf(const LayerProduct &product,
+ScaledOperand ScaledLayers::operandOf(const Layer &layer,
+                                      const LayerProduct &product,
                                       unsigned side,
                                       const Fp8Recipe &recipe) const {
   LayerRole role = rolesOf(product.pass)[side];
@@ -236,7 +250,7 @@ ScaledOperand ScaledLayers::operandOf(const LayerProduct &product,
           side,
           product.layouts[side],
           role == LayerRole::Weight,
-          recipe.of(product.pass, role),
+          layer.kept ? kUnscaledBF16 : recipe.of(product.pass, role),
           recipe.history > 0};
 }
 
@@ -282,12 +296,13 @@ static double squareOf(const AbstractValue &value) {
   return value.hasLikely() ? square : NAN;
 }
 
-ScaledLayers::Estimate ScaledLayers::estimate(const LayerProduct &product,
+ScaledLayers::Estimate ScaledLayers::estimate(const Layer &layer,
+                                              const LayerProduct &product,
                                               const Fp8Recipe &recipe) {
   Estimate result;
   double factor = product.alpha * product.alpha;
   for (unsigned side : {0u, 1u})
-    result.operands[side] = &errorOf(operandOf(product, side, recipe));
+    result.operands[side] = &errorOf(operandOf(layer, product, side, recipe));
   if (llvm::any_of(result.operands, [](const OperandError *operand) {
         return !operand->error.hasLikely();
       }))
@@ -307,7 +322,7 @@ AddedErrors ScaledLayers::errorsOf(const Fp8Recipe &recipe) {
   AddedErrors added;
   for (auto [index, layer] : llvm::enumerate(layers))
     for (const LayerProduct &product : layer.products)
-      added[product.result] = {estimate(product, recipe).noise,
+      added[product.result] = {estimate(layer, product, recipe).noise,
                                unsigned(index)};
   return added;
 }
@@ -460,17 +475,19 @@ Fp8Report ScaledLayers::describe(const Fp8Recipe &recipe,
     row.m = layer.m;
     row.k = layer.k;
     row.n = layer.n;
-    row.fits = layer.fits(recipe.multiple);
+    row.module = layer.module;
+    row.kept = layer.kept;
+    row.fits = layer.kept || layer.fits(recipe.multiple);
     row.effect = largest(alone[index]);
     for (const LayerProduct &product : layer.products) {
-      Estimate known = estimate(product, recipe);
+      Estimate known = estimate(layer, product, recipe);
       LayerReport::Product &its = row.products.emplace_back();
       its.name = nameOf(product.pass);
       if (known.signal > 0 && known.noise > 0)
         its.decibels = 10 * std::log10(known.signal / known.noise);
       for (unsigned side : {0u, 1u}) {
-        its.operands[side] = describeOperand(operandOf(product, side, recipe),
-                                             *known.operands[side]);
+        its.operands[side] = describeOperand(
+            operandOf(layer, product, side, recipe), *known.operands[side]);
         its.operands[side].role = nameOf(rolesOf(product.pass)[side]);
       }
     }

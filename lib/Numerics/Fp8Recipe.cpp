@@ -61,7 +61,7 @@ const Fp8Recipe *Fp8Recipe::byName(llvm::StringRef name) {
 
 OperandScaling Fp8Recipe::of(LayerPass pass, LayerRole role) const {
   if (wideWeightGradient && pass == LayerPass::WeightGradient)
-    return {"bf16", Grain::Tensor, 0, Rounding::Unscaled};
+    return kUnscaledBF16;
   OperandScaling scaling = role == LayerRole::Input    ? input
                            : role == LayerRole::Weight ? weight
                                                        : gradient;

@@ -5,6 +5,8 @@
 
 #include "Fp8Reader.h"
 
+#include "mpopt/Support/Blocks.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -62,6 +64,35 @@ static bool isTaken(StringRef name, const TrainFp8 &fp8) {
                       [&](StringRef filter) { return name.contains(filter); });
 }
 
+static bool isAutomatic(StringRef filter) {
+  return filter.starts_with("auto_filter");
+}
+
+std::optional<std::vector<bool>>
+mpopt::findKeptLayers(const TrainFp8 &fp8, ArrayRef<std::string> modules) {
+  if (llvm::any_of(fp8.filters, isAutomatic))
+    return std::nullopt;
+  std::vector<bool> kept;
+  for (StringRef module : modules)
+    kept.push_back(isTaken(module, fp8));
+  if (fp8.keptAtStart == 0 && fp8.keptAtEnd == 0)
+    return kept;
+  std::vector<std::optional<int64_t>> blocks;
+  int64_t count = 0;
+  for (StringRef module : modules) {
+    blocks.push_back(getBlock(module));
+    count = std::max(count, blocks.back().value_or(-1) + 1);
+  }
+  if (count == 0)
+    return std::nullopt;
+  // Megatron-LM, which alone has such ends, has blocks in FP8 and no layer
+  // outside of them.
+  for (auto [index, block] : llvm::enumerate(blocks))
+    if (!block || *block < fp8.keptAtStart || *block >= count - fp8.keptAtEnd)
+      kept[index] = true;
+  return kept;
+}
+
 /// True if `filter` is whole parts of the name where it first occurs.
 static bool isWhole(StringRef name, StringRef filter) {
   size_t begin = name.find(filter), end = begin + filter.size();
@@ -76,7 +107,7 @@ static void judgeFilters(const TrainFp8 &fp8, ArrayRef<LinearLayer> layers,
                       (fp8.filtersBy.key + ": " + text).str()});
   };
   for (const std::string &filter : fp8.filters) {
-    if (StringRef(filter).starts_with("auto_filter"))
+    if (isAutomatic(filter))
       continue;
     const LinearLayer *whole = nullptr, *part = nullptr;
     for (const LinearLayer &layer : layers)

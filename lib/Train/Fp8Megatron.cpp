@@ -72,11 +72,15 @@ static void judgeParameters(const Section &flags, bool isOn, bool isMx) {
 }
 
 /// Which layers stay in BF16.
-static void judgeEnds(const Section &flags, bool isFp4) {
+static void readEnds(const Section &flags, bool isFp4, TrainFp8 &fp8) {
   bool isKept = flags.has("first-last-layers-bf16");
   int64_t start = flags.integer("num-layers-at-start-in-bf16", 0).value_or(1);
   int64_t end = flags.integer("num-layers-at-end-in-bf16", 0).value_or(1);
   std::optional<int64_t> layers = flags.integer("num-layers", 1);
+  if (isKept) {
+    fp8.keptAtStart = start;
+    fp8.keptAtEnd = end;
+  }
   if (isKept && layers && start + end >= *layers)
     flags.blame("fp8-layers", "first-last-layers-bf16",
                 "keeps " + Twine(start) +
@@ -131,8 +135,7 @@ void mpopt::readMegatronFp8(ConfigReader &reader, const Section &flags) {
         "local")
       flags.blame(kRefused, "transformer-impl",
                   "is local, which has no FP8: it needs transformer_engine");
-    fp8.keepsEnds = flags.has("first-last-layers-bf16");
-    judgeEnds(flags, fp4 && !format);
+    readEnds(flags, fp4 && !format, fp8);
     if (fp8.recipe)
       judgeSizes(flags, *fp8.recipe);
   }

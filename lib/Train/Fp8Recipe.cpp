@@ -45,7 +45,7 @@ static void judgeSums(const Section &recipe, bool isOfBlocks, TrainFp8 &fp8) {
   }
 }
 
-static void judgeFp4(const Section &recipe) {
+static void judgeFp4(const Section &recipe, const TrainFp8 &fp8) {
   bool isEven = recipe.truth("disable_stochastic_rounding").value_or(false);
   bool isPlain = recipe.truth("disable_rht").value_or(false);
   if (isEven && isPlain)
@@ -53,7 +53,7 @@ static void judgeFp4(const Section &recipe) {
         kScaling, "disable_stochastic_rounding",
         "and disable_rht: gradients in FP4 that are rounded to nearest "
         "are biased, and outliers take their blocks' codes");
-  if (recipe.words("disable").value_or(std::vector<std::string>()).empty())
+  if (fp8.filters.empty())
     recipe.blame(
         "fp8-layers", "recipe",
         "puts every linear layer in FP4: training diverges unless some "
@@ -62,7 +62,9 @@ static void judgeFp4(const Section &recipe) {
 
 void mpopt::readFp8Recipe(ConfigReader &reader, const Section &top) {
   TrainFp8 &fp8 = reader.config.fp8;
-  top.ignore({"schema", "world", "interval", "disable"});
+  top.ignore({"schema", "world", "interval"});
+  fp8.filters = top.words("disable").value_or(std::vector<std::string>());
+  fp8.filtersBy = top.keyOf("disable");
   if (top.number("least") == 0.0)
     fp8.noEpsilon = top.keyOf("least");
   std::string name = top.word("recipe").value_or("DelayedScaling");
@@ -87,7 +89,7 @@ void mpopt::readFp8Recipe(ConfigReader &reader, const Section &top) {
     judgeHistory(top, "amax_history_len", "amax_compute_algo", 1024, "max");
   judgeSums(top, known == "block128", fp8);
   if (StringRef(known).starts_with("nvfp4"))
-    judgeFp4(top);
+    judgeFp4(top, fp8);
   bool isSplit = top.truth("sequence_parallel").value_or(false);
   if (top.truth("reduce_amax") == false && isSplit)
     top.blame(

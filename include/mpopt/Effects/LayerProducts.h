@@ -40,6 +40,9 @@ struct LayerProduct {
 struct Layer {
   mlir::Operation *op;
   mlir::Value parameter;
+  std::string module;
+  /// Stays in BF16.
+  bool kept = false;
   /// Rows, contraction and columns of its own product; -1 if not known.
   int64_t m = -1, k = -1, n = -1;
   std::vector<LayerProduct> products;
@@ -51,6 +54,11 @@ struct Layer {
 class ScaledLayers {
 public:
   ScaledLayers(mlir::ModuleOp module, mlir::AnalysisManager analyses);
+
+  /// The names of the modules.
+  std::vector<std::string> modules() const;
+  /// Of these layers all products stay in BF16.
+  void keep(const std::vector<bool> &kept);
 
   /// The errors that a recipe adds to what products make.
   AddedErrors errorsOf(const Fp8Recipe &recipe);
@@ -67,11 +75,12 @@ private:
 
   void findLayers();
   void addGradient(mlir::Operation *op, Layer &layer);
-  ScaledOperand operandOf(const LayerProduct &product, unsigned side,
-                          const Fp8Recipe &recipe) const;
+  ScaledOperand operandOf(const Layer &layer, const LayerProduct &product,
+                          unsigned side, const Fp8Recipe &recipe) const;
   const OperandError &errorOf(const ScaledOperand &operand);
   OperandError computeError(const ScaledOperand &operand) const;
-  Estimate estimate(const LayerProduct &product, const Fp8Recipe &recipe);
+  Estimate estimate(const Layer &layer, const LayerProduct &product,
+                    const Fp8Recipe &recipe);
   LayerReport::Operand describeOperand(const ScaledOperand &operand,
                                        const OperandError &error);
   /// By parameter, with all layers in FP8.

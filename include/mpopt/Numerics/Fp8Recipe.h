@@ -29,6 +29,11 @@ constexpr std::array<LayerRole, 2> rolesOf(LayerPass pass) {
   return {LayerRole::Input, LayerRole::Gradient};
 }
 
+/// The operands of a product that stays in BF16.
+inline constexpr OperandScaling kUnscaledBF16 = {
+    "bf16", OperandScaling::Grain::Tensor, 0,
+    OperandScaling::Rounding::Unscaled};
+
 /// How a recipe stores the operands of the three products of a layer.
 struct Fp8Recipe {
   llvm::StringLiteral name;

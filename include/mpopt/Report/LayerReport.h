@@ -38,10 +38,12 @@ struct LayerReport {
   };
 
   OpRef op;
-  std::string output, weight;
+  std::string output, weight, module;
   /// The largest magnitude of the weight; infinite if it is not known.
   double weightMax = kInfinity;
   int64_t m = -1, k = -1, n = -1;
+  /// Stays in BF16, as the configuration says.
+  bool kept = false;
   /// The sizes suit the recipe.
   bool fits = true;
   /// The largest error of a gradient if this layer alone is in FP8; NaN if it

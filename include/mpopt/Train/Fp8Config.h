@@ -38,8 +38,8 @@ struct TrainFp8 {
   /// Parts of the names of modules that stay in BF16.
   std::vector<std::string> filters;
   TrainKey filtersBy;
-  /// The first and the last layers stay in BF16.
-  bool keepsEnds = false;
+  /// So many blocks at either end stay in BF16.
+  int64_t keptAtStart = 0, keptAtEnd = 0;
   /// Layers of other sizes: padded, passed over, or refused by kernels.
   enum class Misfits { Refused, Padded, PassedOver } misfits = Misfits::Refused;
   /// The least amax, where it is said to be 0: zeros have no scale then.
@@ -54,6 +54,11 @@ struct LinearLayer {
   std::string name; ///< Of the module.
   int64_t inputs = 0, outputs = 0;
 };
+
+/// By module: true if it stays in BF16. Nothing if names do not tell: they have
+/// no numbers of blocks, or a filter goes by times that were measured.
+std::optional<std::vector<bool>>
+findKeptLayers(const TrainFp8 &fp8, llvm::ArrayRef<std::string> modules);
 
 /// The faults of a configuration that the layers of a model show.
 std::vector<TrainFault> judgeLayers(const TrainFp8 &fp8,

@@ -15,8 +15,7 @@ def Fp8GradientFlush : ConfigRule<"MP420", "fp8-gradient-flush"> {
   let what = [{
     A tenth or more of the non-zero elements of a layer's gradient is expected to be read
     as 0 in a product of gradients, and that layer alone moves a parameter's gradient by
-    more than `--max-gradient-error`. Files that keep layers in BF16 are not judged by it,
-    since the step is estimated with each layer in FP8.
+    more than `--max-gradient-error`. Layers that a file keeps in BF16 do not count.
   }];
   let why = [{
     One scale holds 2^15 in E4M3 and 2^32 in E5M2. Where the rows or channels of a gradient
@@ -277,8 +276,8 @@ def Fp8GradientError : ConfigRule<"MP432", "fp8-gradient-error"> {
   let summary = "FP8 moves half of all gradients by a third or more";
   let what = [{
     Under the recipe half of the parameters have gradients that are expected to be off by
-    35 % or more (root mean square) of those of the same step in FP32. Files that keep layers
-    in BF16 are not judged by it, since the step is estimated with each layer in FP8.
+    35 % or more (root mean square) of those of the same step in FP32. Layers that a file keeps
+    in BF16 have errors of BF16.
   }];
   let why = [{
     Roundings of each layer add up over depth, where no norm bounds them, and a difference

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import ml_dtypes
 import numpy as np
@@ -156,6 +157,51 @@ def test_layers_that_a_file_keeps(tmp_path, monkeypatch, ends, rules):
     script.write_text(f"torchrun pretrain_gpt.py --transformer-impl transformer_engine --bf16 --num-layers 10 --fp4-format e2m1 {ends}\n")
     found = check(tmp_path, make_weights(), "--train-config", str(script), "--select", "MP432,MP420")["findings"]
     assert [f["rule"] for f in found] == rules
+
+
+def blocks(tmp_path) -> None:
+    """Names the modules of the network, as an exporter of blocks does."""
+    model = onnx.load(tmp_path / "net.onnx")
+    for node in model.graph.node:
+        node.input[:] = [f"layers.{name[1:]}.up.weight" if name[0] == "w" else name for name in node.input]
+    for held in model.graph.initializer:
+        held.name = f"layers.{held.name[1:]}.up.weight"
+    onnx.save(model, tmp_path / "net.onnx")
+
+
+@pytest.mark.parametrize("ends, kept", [("", []), ("--first-last-layers-bf16", [0, 2]),
+                                        ("--first-last-layers-bf16 --num-layers-at-end-in-bf16 2", [0, 1, 2])])
+def test_ends_that_a_script_keeps(tmp_path, monkeypatch, ends, kept):
+    save_plain = save
+    monkeypatch.setitem(globals(), "save", lambda path, weights, batch: (save_plain(path, weights, batch), blocks(tmp_path)))
+    script = tmp_path / "run.sh"
+    script.write_text(f"torchrun pretrain_gpt.py --bf16 --fp8-format hybrid --fp8-recipe tensorwise {ends}\n")
+    report = check(tmp_path, make_weights(), "--train-config", str(script))
+    assert [index for index, layer in enumerate(report["training"]["fp8"]["gemms"]) if layer["bf16"]] == kept
+
+
+@pytest.mark.parametrize("fields, kept", [({"disable": ["layers.0.up"]}, [0]), ({"disable": ["up"]}, [0, 1, 2]), ({}, [])])
+def test_layers_that_a_file_keeps_are_in_bf16(tmp_path, monkeypatch, fields, kept):
+    save_plain = save
+    monkeypatch.setitem(globals(), "save", lambda path, weights, batch: (save_plain(path, weights, batch), blocks(tmp_path)))
+    report = check(tmp_path, make_weights(), *recipe(tmp_path, recipe="Float8CurrentScaling", **fields))
+    layers = report["training"]["fp8"]["gemms"]
+    assert [index for index, layer in enumerate(layers) if layer["bf16"]] == kept
+    for layer in layers:
+        assert (layer["fprop"]["snr_db"] > 45) == layer["bf16"]
+    # A gradient has errors of BF16 alone if no layer behind it, nor its own, is in FP8.
+    assert (report["training"]["gradients"][-1]["expected_error"] < 0.02) == (len(kept) == LAYERS)
+
+
+@pytest.mark.parametrize("outlier, aim, first, flags", [(1, "0.02", [0, 1, 2], None), (1, "0.5", [], "")])
+def test_lists_in_the_forms_of_frameworks(tmp_path, monkeypatch, outlier, aim, first, flags):
+    save_plain = save
+    monkeypatch.setitem(globals(), "save", lambda path, weights, batch: (save_plain(path, weights, batch), blocks(tmp_path)))
+    kept = check(tmp_path, make_weights(outlier), "--precision", "fp8", "--max-gradient-error", aim)["training"]["fp8"]["keep"][0]
+    names = [f"layers.{block}.up" for block in first]
+    assert sorted(kept["filter_fqns"]) == names and kept["also_taken"] == [] and kept["megatron"] == flags
+    pattern = kept["layer_name_regex_pattern"]
+    assert [name for name in ("layers.0.up", "layers.1.up", "layers.2.up", "xlayers.1.up") if pattern and re.search(pattern, name)] == names
 
 
 @pytest.mark.parametrize("least", [0, 1e-12])
