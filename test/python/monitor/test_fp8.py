@@ -1,0 +1,73 @@
+"""What the histogram of a tensor says of FP8, against its elements rounded by ml_dtypes."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from mpopt.monitor import fp8, history
+
+DTYPES = {"E4M3": ml_dtypes.float8_e4m3fn, "E5M2": ml_dtypes.float8_e5m2}
+
+
+def exponents_of(values: np.ndarray) -> dict[int, int]:
+    found, counts = np.unique(np.frexp(np.abs(values[values != 0]))[1] - 1, return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist()))
+
+
+def rounded(values: np.ndarray, most: float, form: fp8.Format) -> np.ndarray:
+    scale = most / form.largest
+    return np.clip(values / scale, -form.largest, form.largest).astype("f4").astype(DTYPES[form.name]).astype("f8") * scale
+
+
+@pytest.mark.parametrize("form", [fp8.E4M3, fp8.E5M2])
+@pytest.mark.parametrize("spread, clip", [(0.5, 1.0), (3.0, 1.0), (6.0, 1.0), (0.5, 0.25)])
+def test_losses_are_those_of_elements(form, spread, clip):
+    random = np.random.default_rng(1)
+    values = random.normal(0, 1, 1 << 16) * np.exp(random.normal(0, spread, 1 << 16))
+    absmax = float(np.abs(values).max())
+    most = absmax * clip
+    ratio, clipped, flushed = fp8.losses(exponents_of(values), absmax, most, form)
+    stored = rounded(values, most, form)
+    true = 10 * math.log10((values ** 2).sum() / ((stored - values) ** 2).sum())
+    # The largest elements of a wide distribution have much of its square, and are read as they are; past an edge a
+    # normal distribution falls faster than one that is even in its logarithm.
+    assert ratio == pytest.approx(true, abs=6 if spread > 1 else 1 if clip == 1 else 2)
+    assert clipped == pytest.approx(float((np.abs(values) > most).mean()), rel=0.5, abs=1e-4)
+    assert flushed == pytest.approx(float((stored == 0).mean()), rel=0.05, abs=1e-3)
+
+
+def write(path, growth: float, spread: float) -> None:
+    random = np.random.default_rng(2)
+    writer = history.Writer(path, 0, None)
+    for step in range(4):
+        values = random.normal(0, 1, 1 << 12) * np.exp(random.normal(0, spread, 1 << 12)) * growth ** step
+        exponents = exponents_of(values)
+        first = min(exponents)
+
+        class Entry:
+            dtype, count, zero, nan, inf, absmax = "f32", values.size, 0, 0, 0, float(np.abs(values).max())
+
+            def binades(self):
+                return first, [exponents.get(exponent, 0) for exponent in range(first, max(exponents) + 1)]
+
+        writer.sample(step, 1, [(list(history.KINDS).index("gradient"), "w", Entry())])
+    writer.close()
+
+
+@pytest.mark.parametrize("growth, spread, recipes", [(1, 0, ["delayed", "current"]), (8, 0, ["current"]), (1, 16, [])])
+def test_recipes_that_fit(tmp_path, capsys, growth, spread, recipes):
+    write(tmp_path / "run-0.mprec", growth, spread)
+    assert fp8.main([str(tmp_path / "run-0.history.jsonl"), "--format", "json"]) == 0
+    fit, = json.loads(capsys.readouterr().out)
+    assert fit["recipes"] == recipes and fit["format"] == "E5M2"
+    assert (fit["delayed_clipped"] > 0.01) == (growth > 1)
+
+
+def test_no_history_is_one_line(tmp_path, capsys):
+    assert fp8.main([str(tmp_path / "none.mprec")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
