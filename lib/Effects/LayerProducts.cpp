@@ -421,11 +421,12 @@ static double largest(ArrayRef<double> list) {
   return list.empty() ? 0 : *llvm::max_element(list);
 }
 
-/// Layers without which no parameter's error is larger than the aim. `by`: by
-/// layer, then parameter.
+/// Layers without which no parameter's error is larger than the aim, by as much
+/// as estimates are off at times. `by`: by layer, then parameter.
 static std::optional<std::vector<size_t>>
 findKeptLayers(ArrayRef<double> all, ArrayRef<std::vector<double>> by,
                double aim) {
+  aim /= kUncertainRms;
   std::vector<double> sums;
   for (double error : all)
     sums.push_back(error * error);

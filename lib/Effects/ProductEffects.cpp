@@ -294,11 +294,10 @@ ScalingReport mpopt::describeProducts(ModuleOp module, AnalysisManager analyses,
     if (signal > 0 && noise > 0)
       product.decibels = 10 * std::log10(signal / noise);
   }
-  // A largest error depends on few elements, a root mean square on all. Chosen
-  // on the lists of one set of 72 networks (FP8) and 12 (INT8), docs/fp8.md:
-  // with a second set 83 % and 9 of 12 lists are long enough.
-  constexpr double kOfRms = 1.3, kOfLargest = 1.5;
-  report.keep = report.ofFloats ? rms.findKept(aim, kOfRms)
+  // As kUncertainRms, on the lists of 12 networks: with a second set 9 of 12
+  // are long enough.
+  constexpr double kOfLargest = 1.5;
+  report.keep = report.ofFloats ? rms.findKept(aim, kUncertainRms)
                                 : largest.findKept(aim, kOfLargest);
   return report;
 }
