@@ -122,6 +122,16 @@ def test_scales_of_rows_flush_what_spans_more_than_e4m3(tmp_path):
     assert last["dgrad"]["w"]["flushed"] == pytest.approx(true, abs=0.02)
 
 
+def test_scales_in_e4m3_clip_the_largest_of_half_of_the_blocks(tmp_path):
+    report = check(tmp_path, make_weights(), "--precision", "fp8:nvfp4")
+    first = report["training"]["fp8"]["gemms"][0]["fprop"]["x"]
+    _, operands = step(make_weights(), True, exact=True)
+    blocks = np.abs(operands[0][0]).reshape(-1, 16)
+    unit = blocks.max() / (6 * 448)
+    scales = (blocks.max(axis=1, keepdims=True) / 6 / unit).astype("f4").astype(ml_dtypes.float8_e4m3fn).astype("f8") * unit
+    assert first["clipped"] == pytest.approx(float((blocks > 6 * scales * (1 + 1e-6)).mean()), rel=0.25)
+
+
 def test_the_weights_gradient_stays_in_bf16(tmp_path):
     layer = check(tmp_path, make_weights(), "--precision", "fp8:rowwise_gw_hp")["training"]["fp8"]["gemms"][1]
     assert layer["wgrad"]["snr_db"] > 45 > layer["dgrad"]["snr_db"]
