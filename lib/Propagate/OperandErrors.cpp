@@ -144,18 +144,20 @@ static OperandError errorOfWeights(const ScaledWeights &weights,
   // that it meets.
   if (!axis || dims[*axis] != 1 || int64_t(sizes.size()) != shape[*axis])
     sizes = {};
-  AbstractValue::Dims alongDims(shape.size(), 1);
+  size_t count = axis ? size_t(shape[*axis]) : 1, inner = 1;
   if (axis)
-    alongDims[*axis] = shape[*axis];
+    for (int64_t dim : shape.drop_front(*axis + 1))
+      inner *= size_t(dim);
   std::vector<StorageError> errors(countGroups(dims));
-  result.along.resize(countGroups(alongDims));
+  result.along.resize(count);
   double clipped = 0, flushed = 0, nonZero = 0;
   for (auto [index, value] : llvm::enumerate(weights.values())) {
     const StorageFormat &format = weights.formatOf(index);
     double stored = format.round(value), error = stored - value;
-    size_t at = groupOf(int64_t(index), shape, alongDims);
-    errors[groupOf(int64_t(index), shape, dims)].add(
-        {error, error * error}, sizes.empty() ? 1 : sizes[at]);
+    size_t at = index / inner % count;
+    size_t group =
+        errors.size() == 1 ? 0 : groupOf(int64_t(index), shape, dims);
+    errors[group].add({error, error * error}, sizes.empty() ? 1 : sizes[at]);
     NumberAndError &along = result.along[at];
     along.square += value * value;
     along.error += error * error;

@@ -5,7 +5,7 @@
 
 #include "mpopt/Ranges/Weights/Dequantized.h"
 
-#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 
@@ -48,9 +48,21 @@ void ScaledWeights::group(const OperandScaling &scaling) {
       span = hull(span, element);
     spans = {span};
   } else {
-    int64_t along = scaling.grain == Grain::Row ? INT64_MAX : scaling.size;
+    constexpr int64_t kWhole = int64_t(1) << 62; // longer than any row
+    int64_t along = scaling.grain == Grain::Row ? kWhole : scaling.size;
     int64_t across = scaling.grain == Grain::Tile ? scaling.size : 1;
-    llvm::DenseMap<std::pair<int64_t, int64_t>, uint32_t> known;
+    auto sizeOf = [&](AxisPart part) {
+      int64_t size = 1;
+      for (auto [dim, its] : llvm::zip_equal(dims, parts.axes))
+        size *= its == part ? dim : 1;
+      return size;
+    };
+    int64_t rows = llvm::divideCeil(sizeOf(AxisPart::Row), across);
+    int64_t inners = llvm::divideCeil(sizeOf(AxisPart::Contracted), along);
+    constexpr uint32_t kNone = UINT32_MAX;
+    // By batch, then row, then part of a row.
+    std::vector<uint32_t> known(size_t(sizeOf(AxisPart::Batch) * rows * inners),
+                                kNone);
     groups.resize(elements.size());
     SmallVector<int64_t> at(dims.size(), 0);
     for (size_t element = 0; element < elements.size(); ++element) {
@@ -62,13 +74,14 @@ void ScaledWeights::group(const OperandScaling &scaling) {
                                                              : inner;
         index = index * dims[axis] + at[axis];
       }
-      auto [entry, isNew] =
-          known.try_emplace({(batch << 32) + row / across, inner / along},
-                            uint32_t(spans.size()));
-      if (isNew)
+      uint32_t &group =
+          known[size_t((batch * rows + row / across) * inners + inner / along)];
+      if (group == kNone) {
+        group = uint32_t(spans.size());
         spans.push_back({0, 0});
-      groups[element] = entry->second;
-      Interval &span = spans[entry->second];
+      }
+      groups[element] = group;
+      Interval &span = spans[group];
       span = hull(span, elements[element]);
       for (size_t axis = dims.size(); axis-- > 0;) {
         if (++at[axis] < dims[axis])
