@@ -437,7 +437,7 @@ TrainingReport ModuleCheck::describeStep() {
     added = layers->errorsOf(*recipe);
   }
   GradientErrors errors(module, analyses, exponent);
-  errors.walk(added);
+  errors.walk(added, layers ? layers->count() : 0);
   TrainingReport report =
       describeGradients(module, analyses.getAnalysis<TrainingEstimate>(),
                         analyses.getAnalysis<ParameterUpdates>(), errors,

@@ -436,14 +436,18 @@ findKeptLayers(ArrayRef<double> all, ArrayRef<std::vector<double>> by,
                   });
 }
 
-void ScaledLayers::choose(Fp8Report &report, GradientErrors &errors,
+void ScaledLayers::choose(Fp8Report &report, double own, GradientErrors &errors,
                           ArrayRef<double> aims) {
   llvm::SmallVector<std::pair<const Fp8Recipe *, double>> known;
   for (const Fp8Recipe &recipe : Fp8Recipe::all()) {
     if (!recipe.onHopper && !recipe.onBlackwell)
       continue;
-    errors.walk(errorsOf(recipe));
-    known.push_back({&recipe, largest(errorsIn(errors))});
+    if (recipe.name != report.recipe) {
+      errors.walk(errorsOf(recipe));
+      known.push_back({&recipe, largest(errorsIn(errors))});
+    } else {
+      known.push_back({&recipe, own});
+    }
   }
   for (double aim : aims)
     for (auto rank : {&Fp8Recipe::onHopper, &Fp8Recipe::onBlackwell}) {
@@ -465,7 +469,6 @@ Fp8Report ScaledLayers::describe(const Fp8Recipe &recipe,
                                  ArrayRef<double> aims) {
   Fp8Report report;
   report.recipe = recipe.name.str();
-  errors.walk(errorsOf(recipe), unsigned(layers.size()));
   std::vector<std::vector<double>> alone = errorsByLayer(errors);
   for (auto [index, layer] : llvm::enumerate(layers)) {
     LayerReport &row = report.layers.emplace_back();
@@ -496,6 +499,6 @@ Fp8Report ScaledLayers::describe(const Fp8Recipe &recipe,
   std::vector<double> all = errorsIn(errors);
   for (double aim : aims)
     report.keep.push_back({aim, findKeptLayers(all, alone, aim)});
-  choose(report, errors, aims);
+  choose(report, largest(all), errors, aims);
   return report;
 }

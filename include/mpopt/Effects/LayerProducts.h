@@ -61,9 +61,11 @@ public:
   void keep(const std::vector<bool> &kept);
 
   /// The errors that a recipe adds to what products make.
+  /// Layers are its sources.
   AddedErrors errorsOf(const Fp8Recipe &recipe);
-  /// `errors`: of the step, which is walked again. `aims`: errors of the
-  /// parameters' gradients.
+  unsigned count() const { return unsigned(layers.size()); }
+  /// `errors`: of the step with errorsOf(recipe), by layer; it is walked again
+  /// with those of other recipes. `aims`: errors of the parameters' gradients.
   Fp8Report describe(const Fp8Recipe &recipe, GradientErrors &errors,
                      llvm::ArrayRef<double> aims);
 
@@ -88,7 +90,8 @@ private:
   /// By layer, then parameter, with that layer alone in FP8.
   std::vector<std::vector<double>>
   errorsByLayer(const GradientErrors &errors) const;
-  void choose(Fp8Report &report, GradientErrors &errors,
+  /// `own`: the largest error under the report's recipe.
+  void choose(Fp8Report &report, double own, GradientErrors &errors,
               llvm::ArrayRef<double> aims);
 
   mlir::ModuleOp module;
