@@ -133,6 +133,15 @@ static size_t groupOf(int64_t index, ArrayRef<int64_t> shape,
   return group;
 }
 
+/// The elements between two that are next to each other along the axis.
+static size_t countBehind(ArrayRef<int64_t> dims, std::optional<size_t> axis) {
+  size_t count = 1;
+  if (axis)
+    for (int64_t dim : dims.drop_front(*axis + 1))
+      count *= size_t(dim);
+  return count;
+}
+
 static OperandError errorOfWeights(const ScaledWeights &weights,
                                    ArrayRef<int64_t> asked,
                                    ArrayRef<double> sizes) {
@@ -144,10 +153,8 @@ static OperandError errorOfWeights(const ScaledWeights &weights,
   // that it meets.
   if (!axis || dims[*axis] != 1 || int64_t(sizes.size()) != shape[*axis])
     sizes = {};
-  size_t count = axis ? size_t(shape[*axis]) : 1, inner = 1;
-  if (axis)
-    for (int64_t dim : shape.drop_front(*axis + 1))
-      inner *= size_t(dim);
+  size_t count = axis ? size_t(shape[*axis]) : 1,
+         inner = countBehind(shape, axis);
   std::vector<StorageError> errors(countGroups(dims));
   result.along.resize(count);
   double clipped = 0, flushed = 0, nonZero = 0;
@@ -407,10 +414,7 @@ OperandError mpopt::errorOf(const ScaledOperand &operand,
   std::optional<size_t> axis = operand.layout.firstContracted();
   int64_t count = axis ? value.dims()[*axis] : 1;
   result.along.resize(size_t(count));
-  size_t inner = 1;
-  if (axis)
-    for (int64_t dim : value.dims().drop_front(*axis + 1))
-      inner *= size_t(dim);
+  size_t inner = countBehind(value.dims(), axis);
   for (auto [group, number] : llvm::enumerate(numbers)) {
     NumberAndError &along = result.along[group / inner % size_t(count)];
     along.square += number.square * double(count) / double(value.groups());
@@ -478,9 +482,7 @@ static std::vector<double> findMet(const ScaledOperand &operand,
 static void weigh(AbstractValue &error, size_t axis, ArrayRef<double> sizes) {
   if (error.rank() <= axis || error.dims()[axis] != int64_t(sizes.size()))
     return;
-  size_t inner = 1;
-  for (int64_t dim : error.dims().drop_front(axis + 1))
-    inner *= size_t(dim);
+  size_t inner = countBehind(error.dims(), axis);
   MutableCells cells = error.mutableCells();
   for (size_t group = 0; group < cells.size(); ++group) {
     Cell cell = error.cell(group);

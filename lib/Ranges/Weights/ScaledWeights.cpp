@@ -35,6 +35,13 @@ std::optional<ScaledWeights> ScaledWeights::of(const ScaledOperand &operand,
   return weights;
 }
 
+int64_t ScaledWeights::countOf(AxisPart part) const {
+  int64_t count = 1;
+  for (auto [dim, its] : llvm::zip_equal(dims, parts.axes))
+    count *= its == part ? dim : 1;
+  return count;
+}
+
 /// Numbers of the scale groups of elements, and a format for each.
 void ScaledWeights::group(const OperandScaling &scaling) {
   using Grain = OperandScaling::Grain;
@@ -51,18 +58,12 @@ void ScaledWeights::group(const OperandScaling &scaling) {
     constexpr int64_t kWhole = int64_t(1) << 62; // longer than any row
     int64_t along = scaling.grain == Grain::Row ? kWhole : scaling.size;
     int64_t across = scaling.grain == Grain::Tile ? scaling.size : 1;
-    auto sizeOf = [&](AxisPart part) {
-      int64_t size = 1;
-      for (auto [dim, its] : llvm::zip_equal(dims, parts.axes))
-        size *= its == part ? dim : 1;
-      return size;
-    };
-    int64_t rows = llvm::divideCeil(sizeOf(AxisPart::Row), across);
-    int64_t inners = llvm::divideCeil(sizeOf(AxisPart::Contracted), along);
-    constexpr uint32_t kNone = UINT32_MAX;
+    int64_t rows = llvm::divideCeil(countOf(AxisPart::Row), across);
+    int64_t inners = llvm::divideCeil(countOf(AxisPart::Contracted), along);
+    constexpr uint32_t kNone = UINT32_MAX; // no group has that many others
     // By batch, then row, then part of a row.
-    std::vector<uint32_t> known(size_t(sizeOf(AxisPart::Batch) * rows * inners),
-                                kNone);
+    std::vector<uint32_t> known(
+        size_t(countOf(AxisPart::Batch) * rows * inners), kNone);
     groups.resize(elements.size());
     SmallVector<int64_t> at(dims.size(), 0);
     for (size_t element = 0; element < elements.size(); ++element) {

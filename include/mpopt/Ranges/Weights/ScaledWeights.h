@@ -39,6 +39,8 @@ private:
   /// All are read: a hundred million elements take a second.
   static constexpr int64_t kMostRead = 1 << 26;
 
+  /// The indices of the axes with that part.
+  int64_t countOf(AxisPart part) const;
   void group(const OperandScaling &scaling);
 
   std::vector<double> elements;
