@@ -9,10 +9,12 @@
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/FloatFormat.h"
+#include "mpopt/Propagate/NonFinite.h"
 #include "mpopt/Report/Fold.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 #include <cmath>
@@ -24,26 +26,45 @@ using namespace mpopt;
 /// Messages list so many names.
 static constexpr size_t kMostNames = 6;
 
-/// True if an infinity in `value` comes to a result of the function, and so to
-/// the loss or beside it: selections of elements pass it on only where they are
-/// expected to hold what overflows.
-static bool reachesResult(Value value, const RangeAnalysis &ranges) {
-  llvm::SmallSetVector<Value, 16> reached;
-  reached.insert(value);
-  for (size_t at = 0; at < reached.size(); ++at)
-    for (Operation *user : reached[at].getUsers()) {
-      if (user->hasTrait<OpTrait::IsTerminator>())
-        return true;
-      if (user->hasAttr(kBackwardAttr))
+/// The first overflow of the forward pass whose Inf, or the NaN that it
+/// becomes, is expected in a result of the function: in the loss or beside it.
+static const OverflowSite *findForwardOverflow(Operation *module,
+                                               const OverflowSites &sites) {
+  const RangeAnalysis &ranges = sites.ranges();
+  auto isForward = [](const OverflowSite &site) {
+    Operation *op = site.op();
+    return op && !op->hasAttr(kBackwardAttr) && !op->hasAttr(kLossPartAttr) &&
+           site.certainty != Certainty::Possible &&
+           site.form != OverflowForm::Mask &&
+           isLowPrecision(getElementType(site.value));
+  };
+  if (llvm::none_of(sites.sites, isForward))
+    return nullptr;
+  NonFinite infinities(ranges, [&](Value value) {
+    NonFiniteFlags flags;
+    const OverflowSite *site = sites.find(value);
+    if (!site || !isForward(*site))
+      return flags;
+    flags.negInf = isPastEdge(value, /*positive=*/false, ranges);
+    flags.posInf =
+        !flags.negInf || isPastEdge(value, /*positive=*/true, ranges);
+    return flags;
+  });
+  const OverflowSite *first = nullptr;
+  module->walk([&](func::FuncOp function) {
+    Block &body = function.getBody().front();
+    infinities.run(body);
+    for (Value result : body.getTerminator()->getOperands()) {
+      Operation *op = result.getDefiningOp();
+      if (op && op->hasAttr(kBackwardAttr))
         continue;
-      for (Value result : user->getResults()) {
-        std::optional<double> likely = ranges.magnitudes(result).likely;
-        if (!hasRole(user, Role::Gathers) || !likely ||
-            *likely > FloatFormat::f16().maxFinite)
-          reached.insert(result);
+      for (unsigned origin : infinities.originsOf(result)) {
+        const OverflowSite *site = sites.find(infinities.origins()[origin]);
+        first = first ? std::min(first, site) : site;
       }
     }
-  return false;
+  });
+  return first;
 }
 
 /// BF16 and TF32 have the exponents of FP32.
@@ -85,17 +106,7 @@ LossScaling::LossScaling(Operation *module, AnalysisManager &manager)
   used = inForce.initial > 0 ? std::ilogb(inForce.initial) : 0;
   if (inForce.mode == ScalerMode::Dynamic)
     used = std::min(used, std::max(top(), LostShare::kFirst));
-  for (const OverflowSite &site : manager.getAnalysis<OverflowSites>().sites) {
-    Operation *op = site.op();
-    if (op && !op->hasAttr(kBackwardAttr) && !op->hasAttr(kLossPartAttr) &&
-        site.certainty != Certainty::Possible &&
-        site.form != OverflowForm::Mask &&
-        isLowPrecision(getElementType(site.value)) &&
-        reachesResult(site.value, manager.getAnalysis<RangeAnalysis>())) {
-      overflow = &site;
-      break;
-    }
-  }
+  overflow = findForwardOverflow(module, manager.getAnalysis<OverflowSites>());
 }
 
 double LossScaling::lost(const ParameterGradient &parameter, int exponent) {

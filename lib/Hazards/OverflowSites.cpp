@@ -244,11 +244,12 @@ std::string mpopt::describeOverflow(const OverflowSite &site,
         ++groups;
       }
     std::string who = groups == computed.groups()
-                          ? std::string("every value")
-                          : std::to_string(groups) + " of " +
-                                std::to_string(computed.groups()) + " groups";
-    return who + " is at least " + formatNumber(least) +
-           " in magnitude, past " + edge;
+                          ? "every value is"
+                          : "values in " + std::to_string(groups) + " of " +
+                                std::to_string(computed.groups()) +
+                                " groups are";
+    return who + " at least " + formatNumber(least) + " in magnitude, past " +
+           edge;
   }
   case Certainty::Likely:
     if (!computed.hasLikely())

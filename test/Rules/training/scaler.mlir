@@ -100,6 +100,25 @@ func.func @forward_overflows(%x: tensor<8x4xf16> {mp.name = "x"}) -> (tensor<f32
 
 // -----
 
+func.func @masked_scores(%x: tensor<4x4xf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+  %w = mp.constant dense<0.5> : tensor<4x4xf16> loc(#w)
+  %y = mp.matmul %x, %w : (tensor<4x4xf16>, tensor<4x4xf16>) -> tensor<4x4xf16>
+  // -Inf in FP16: the softmax drops these scores, and no gradient passes them.
+  %m = mp.constant dense<[[0.0, -3.4e38, -3.4e38, -3.4e38], [0.0, 0.0, -3.4e38, -3.4e38], [0.0, 0.0, 0.0, -3.4e38], [0.0, 0.0, 0.0, 0.0]]> : tensor<4x4xf32>
+  %n = mp.identity %m : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %h = mp.cast %n : (tensor<4x4xf32>) -> tensor<4x4xf16>
+  %s = mp.add %y, %h : (tensor<4x4xf16>, tensor<4x4xf16>) -> tensor<4x4xf16>
+  %p = mp.softmax %s {axis = 1 : i64} : (tensor<4x4xf16>) -> tensor<4x4xf16>
+  %f = mp.cast %p : (tensor<4x4xf16>) -> tensor<4x4xf32>
+  %c0 = mp.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %z0 = mp.mul %f, %c0 : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  %loss = mp.reduce_sum %z0 : (tensor<4x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
 func.func @clean_f16(%x: tensor<8x4xf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
   %w = mp.constant dense<0.5> : tensor<4x4xf16> loc(#w)
   %y = mp.matmul %x, %w : (tensor<8x4xf16>, tensor<4x4xf16>) -> tensor<8x4xf16>
