@@ -24,7 +24,7 @@ void GradientRatios::describe(FindingBuilder &finding,
   const ParameterGradient &last = *sizes.last;
   std::string others;
   if (found.size() > 1)
-    others = "; so it is for " + std::to_string(found.size()) +
+    others = "; the same holds for " + std::to_string(found.size()) +
              " weights: " + listParameters(found);
   finding.tensor(worst->parameter->gradient)
       .message("the gradient of " + worst->parameter->name +

@@ -129,6 +129,13 @@ std::string ParameterLosses::listOthers() const {
          describeShare(least) + " or more: " + listParameters(parameters);
 }
 
+std::string ParameterLosses::listAlike() const {
+  if (parameters.size() < 2)
+    return "";
+  return "; the same holds for " + std::to_string(parameters.size()) +
+         " parameters: " + listParameters(parameters);
+}
+
 ParameterLosses ParameterUpdates::findLosses(
     double least,
     llvm::function_ref<std::optional<double>(const ParameterUpdate &)> share)

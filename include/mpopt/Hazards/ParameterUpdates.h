@@ -52,6 +52,8 @@ struct ParameterLosses {
 
   /// The end of a message that names all of them; empty if there is only one.
   std::string listOthers() const;
+  /// The same where the number of `least` is no share that is lost.
+  std::string listAlike() const;
 };
 
 /// The magnitudes of weights, each read when somebody asks first. An analysis

@@ -55,7 +55,7 @@ bool LargeUpdate::judgeOverflow(const ParameterUpdates &updates) {
                updates.facts().optimizer.name + " changes them by about " +
                formatNumber(worst->step.typical()) + ", and the largest is " +
                formatNumber(getFloatFormat(used)->maxFinite) +
-               losses.listOthers())
+               losses.listAlike())
       .fix("learning-rate", "lower the learning rate");
   return true;
 }
@@ -85,6 +85,6 @@ void LargeUpdate::check(ModuleOp) {
           "the first step of " + updates.facts().optimizer.name +
           " changes weights of " + formatNumber(worst->step.typicalWeight()) +
           " by about " + formatNumber(worst->step.typical()) + ", " +
-          formatNumber(losses.most) + " times their size" + losses.listOthers())
+          formatNumber(losses.most) + " times their size" + losses.listAlike())
       .fix("learning-rate", "lower the learning rate");
 }

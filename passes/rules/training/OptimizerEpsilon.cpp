@@ -27,14 +27,6 @@ private:
 };
 } // namespace
 
-/// The end of a message about more than one parameter.
-static std::string listOthers(const ParameterLosses &losses) {
-  size_t count = losses.parameters.size();
-  return count > 1 ? "; so it is for " + std::to_string(count) +
-                         " parameters: " + listParameters(losses.parameters)
-                   : "";
-}
-
 /// The least power of ten that is a normal number of the format.
 static double leastEpsilon(const FloatFormat &format) {
   return std::pow(10, std::ceil(std::log10(format.minNormal)));
@@ -75,7 +67,7 @@ void OptimizerEpsilon::judgeZero(const ParameterUpdates &updates) {
                ": where the second moment is 0, of " +
                describeShare(losses.most) + " of the weights" + flushes +
                ", the first update is Inf, or NaN where the gradient is 0" +
-               listOthers(losses));
+               losses.listAlike());
   fixByWideState(finding, updates, *worst);
   TrainingFacts facts = updates.facts();
   facts.optimizer.epsilon =
@@ -113,7 +105,7 @@ void OptimizerEpsilon::judgeFrozen(const ParameterUpdates &updates) {
                formatNumber(worst->typicalGradient) +
                ": updates are that much smaller than the learning rate (" +
                formatNumber(slower(*worst)) +
-               " times), and the weight hardly moves" + listOthers(losses));
+               " times), and the weight hardly moves" + losses.listAlike());
   // A tenth of the gradient, where the state holds it.
   double epsilon =
       std::pow(10, std::floor(std::log10(worst->typicalGradient)) - 1);
