@@ -195,6 +195,11 @@ class Monitor:
         self._drain()
         return list(self._found)
 
+    def __repr__(self) -> str:
+        # What was judged so far: nothing is waited for.
+        found = len(self._found)
+        return f"Monitor({self._collector.step} steps, {found} alert{'' if found == 1 else 's'})"
+
     def summary(self) -> str:
         """The summary at the end, in a few lines: steps, alerts by rule, and the record. Waits as
         `alerts` does."""

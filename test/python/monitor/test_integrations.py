@@ -124,6 +124,7 @@ def test_the_summary_has_the_worst_alert_of_each_rule():
             x[0, 0] = torch.nan if step == 9 else 0
             monitor.step(loss=functional.mse_loss(model(x), torch.zeros(16, 4)))
     lines = monitor.summary().splitlines()
+    assert repr(monitor).startswith("Monitor(24 steps, ")
     assert lines[0] == f"24 steps; {len(monitor.alerts)} alerts"
     assert lines[1].startswith("  MP501 error: step 9: ")
 
