@@ -523,6 +523,7 @@ static void checkStep(const Options &options, ModuleOp module,
   CheckedModule trained = whole.takeResult();
   addTraining(result, std::move(trained), step.takeResult(),
               whole.describeStep());
+  result.training->gradients.settings = options.stepSettings;
 }
 
 llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,

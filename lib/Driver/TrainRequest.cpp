@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
 
 #include <algorithm>
@@ -181,6 +182,68 @@ Expected<TrainConfig> mpopt::makeTrainConfig(const TrainTexts &texts) {
   if (Error error = overrideTrainConfig(config, std::move(*said)))
     return std::move(error);
   return config;
+}
+
+/// Joins the parts that are known: `lr 0.0003, eps 1e-08`.
+static std::string listNumbers(
+    std::string text,
+    llvm::ArrayRef<std::pair<StringRef, std::optional<double>>> numbers) {
+  for (auto [name, number] : numbers)
+    if (number) {
+      text += text.empty() ? "" : ", ";
+      llvm::raw_string_ostream(text) << name << llvm::format("%g", *number);
+    }
+  return text;
+}
+
+static std::string describeScaler(const TrainScaler &scaler) {
+  StringRef kind = !scaler.kind                          ? ""
+                   : *scaler.kind == ScalerKind::None    ? "none"
+                   : *scaler.kind == ScalerKind::Dynamic ? "dynamic"
+                                                         : "static";
+  return listNumbers(kind.str(), {{"initial ", scaler.initial},
+                                  {"growth ", scaler.growth},
+                                  {"backoff ", scaler.backoff},
+                                  {"interval ", scaler.interval}});
+}
+
+static std::string describeOptimizer(const TrainOptimizer &optimizer) {
+  return listNumbers(optimizer.name.value_or(""),
+                     {{"lr ", optimizer.learningRate},
+                      {"eps ", optimizer.epsilon},
+                      {"betas ", optimizer.beta1},
+                      {"", optimizer.beta2},
+                      {"momentum ", optimizer.momentum},
+                      {"weight_decay ", optimizer.weightDecay}});
+}
+
+std::vector<StepSetting> mpopt::describeSettings(const TrainConfig &config,
+                                                 const TrainTexts &texts) {
+  std::vector<StepSetting> settings;
+  auto add = [&](StringRef name, std::string value, bool isGiven) {
+    if (value.empty())
+      return;
+    // An option changes parts of what the file says.
+    std::string source = texts.config;
+    if (isGiven)
+      source = source.empty() ? "options" : "options over " + source;
+    settings.push_back({name.str(), std::move(value), std::move(source)});
+  };
+  const TrainOptionTexts &lists = texts.lists;
+  const TrainBatch &batch = config.batch;
+  add("optimizer", describeOptimizer(config.optimizer),
+      lists.optimizer.has_value());
+  add("batch",
+      listNumbers("", {{"", batch.micro},
+                       {"accumulate ", batch.accumulate},
+                       {"world ", batch.world}}),
+      lists.batch.has_value());
+  add("clip", listNumbers("", {{"", config.clip}}), lists.clip.has_value());
+  add("scaler", describeScaler(config.scaler), lists.scaler.has_value());
+  if (config.reduce.type)
+    add("reduce", toString(*config.reduce.type).str(),
+        lists.reduce.has_value());
+  return settings;
 }
 
 static InputRange makeRange(const TrainValues &values) {

@@ -121,6 +121,14 @@ static void writeTraining(OStream &json, const TrainingReport &training) {
       for (const std::string &term : training.loss)
         json.value(jsonText(term));
     });
+    json.attributeArray("settings", [&] {
+      for (const StepSetting &setting : training.settings)
+        json.object([&] {
+          json.attribute("name", setting.name);
+          json.attribute("value", jsonText(setting.value));
+          json.attribute("source", jsonText(setting.source));
+        });
+    });
     json.attributeObject("scale", [&] {
       const ScaleReport &scale = training.scale;
       auto exponent = [](std::optional<int> value) {

@@ -276,6 +276,14 @@ void TextReport::writeTraining(const TrainingReport &training) {
     loss += (loss.empty() ? "" : " + ") + term;
   style.wrap("loss " + (loss.empty() ? std::string("of the model") : loss), 4,
              15);
+  std::string settings;
+  for (const StepSetting &setting : training.settings)
+    settings += (settings.empty() ? "" : "; ") + setting.name + " " +
+                setting.value + " (" + setting.source + ")";
+  if (!settings.empty()) {
+    os << "    ";
+    style.wrap(settings, 4, 4);
+  }
   bool isKnown =
       llvm::any_of(training.parameters, [](const GradientReport &gradient) {
         return gradient.known;

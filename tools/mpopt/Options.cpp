@@ -318,6 +318,7 @@ Error Validator::checkTraining() {
     options.gradientAims = {*aim};
   }
   addDeclaredValues(*config, options.inputs);
+  options.stepSettings = describeSettings(*config, texts);
   options.train = std::move(*config);
   options.gradientsFile = text(OPT_dump_gradients);
   options.memory = has(OPT_memory) || has(OPT_memory_size);

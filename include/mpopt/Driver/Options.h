@@ -16,6 +16,7 @@
 #include "mpopt/Report/Finding.h"
 #include "mpopt/Report/OutputFormat.h"
 #include "mpopt/Report/RuleTable.h"
+#include "mpopt/Report/TrainingReport.h"
 #include "mpopt/Train/TrainConfig.h"
 
 #include "llvm/Support/Error.h"
@@ -131,6 +132,7 @@ struct Options {
   // Training.
   std::optional<TrainConfig> train; ///< `--train`: options over the file.
   std::string trainFile;            ///< `--train-config`; may be empty.
+  std::vector<StepSetting> stepSettings;
   std::string gradientsFile;
   bool memory = false;
 

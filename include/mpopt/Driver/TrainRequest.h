@@ -22,6 +22,11 @@ struct TrainTexts {
 /// one line.
 llvm::Expected<TrainConfig> makeTrainConfig(const TrainTexts &texts);
 
+/// The settings of the step, as a report repeats them, each with the option or
+/// the file that it is from.
+std::vector<StepSetting> describeSettings(const TrainConfig &config,
+                                          const TrainTexts &texts);
+
 /// True of `fp8` and `fp8:RECIPE`.
 bool isFp8Training(llvm::StringRef precision);
 

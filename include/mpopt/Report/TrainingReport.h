@@ -69,8 +69,16 @@ struct ScaleReport {
   bool needed = false;
 };
 
+/// What is known of how the model is trained.
+struct StepSetting {
+  std::string name;   ///< `optimizer`, `batch`, `clip`, `scaler` or `reduce`.
+  std::string value;  ///< `adamw, lr 0.0003`.
+  std::string source; ///< `options` or the name of a file.
+};
+
 struct TrainingReport {
   std::vector<std::string> loss;
+  std::vector<StepSetting> settings;
   ScaleReport scale;
   std::vector<GradientReport> parameters;
   /// Updates of the parameters whose weights and gradients are known.
