@@ -12,6 +12,7 @@
 #include "TextReport.h"
 
 #include "mpopt/Numerics/Precision.h"
+#include "mpopt/Report/RuleTable.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -43,6 +44,24 @@ static StringRef getVerdict(const EffectReport &effect, double least) {
   if (effect.level == 0)
     return effect.error * kSure <= least ? "fine" : "probably fine";
   return effect.error <= least * kSure ? "probably too much" : "too much";
+}
+
+StringRef mpopt::getVerdictWord(const ModelReport &report) {
+  const EffectReport *worst = nullptr;
+  for (const EffectReport &effect : report.effects)
+    if (!std::isnan(effect.error) && (!worst || effect.error > worst->error))
+      worst = &effect;
+  if (worst && std::isinf(worst->error))
+    return "Inf or NaN";
+  if (worst && worst->level > 0)
+    return getVerdict(*worst, report.effectWarning);
+  if (llvm::any_of(report.decisions, [](const DecisionReport &decision) {
+        return decision.level > 0;
+      }))
+    return "too much";
+  if (!report.isVerdictKnown())
+    return "not known";
+  return worst ? getVerdict(*worst, report.effectWarning) : "fine";
 }
 
 static std::string describeEffect(const EffectReport &effect,
@@ -145,10 +164,15 @@ static std::string findUnstated(const ModelReport &report) {
 /// The advice under the verdict, which has to stand without the findings.
 static std::string describeNextStep(const ModelReport &report) {
   unsigned loud = 0, reached = 0;
-  for (const FindingGroup &group : groupFindings(report.findings))
-    if (group.severity != Severity::Note)
-      (group.folded.front().first().byTraining ? reached : loud) +=
-          group.size();
+  bool isAboutOps = false;
+  for (const FindingGroup &group : groupFindings(report.findings)) {
+    if (group.severity == Severity::Note)
+      continue;
+    const Finding &first = group.folded.front().first();
+    (first.byTraining ? reached : loud) += group.size();
+    const RuleInfo *rule = findRule(first.rule);
+    isAboutOps |= rule && rule->family != "training";
+  }
   auto isBad = [](const auto &output) { return output.level != 0; };
   bool harms = llvm::any_of(report.effects, isBad) ||
                llvm::any_of(report.decisions, isBad);
@@ -170,14 +194,20 @@ static std::string describeNextStep(const ModelReport &report) {
   }
   if (loud != 0 || harms) {
     text += text.empty() ? "" : "; then ";
+    // Findings that are borne by a baseline or a suppression are not below.
+    SeverityCounts shown = countShown(report.findings);
     if (loud == 0)
-      text += "look at the notes below";
+      text += shown.note ? "look at the notes below"
+                         : "look at the known and suppressed findings";
     else
-      text += "mend the " +
-              (loud == 1 ? "finding" : std::to_string(loud) + " findings") +
-              " above a note";
-    // A file that is FP16 already has no FP32 to go back to.
-    if (!Precision::of(report.precision).weights.empty())
+      text += "fix the " +
+              (loud == 1 ? "error or warning"
+                         : std::to_string(loud) + " errors and warnings") +
+              " below";
+    // A file that is FP16 already has no FP32 to go back to, and no list of ops
+    // changes an optimizer.
+    if ((isAboutOps || harms) &&
+        !Precision::of(report.precision).weights.empty())
       text += ", or keep in FP32 the ops that --keep-fp32 FILE lists";
     return text;
   }

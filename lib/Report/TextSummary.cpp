@@ -113,7 +113,13 @@ void TextReport::writeCounts(SeverityCounts counts) {
 
 void TextReport::writeSummary(const ModelReport &report) {
   SeverityCounts shown = countShown(report.findings);
-  writeCounts(shown);
+  bool isKnown = llvm::any_of(report.findings, [](const Finding &finding) {
+    return finding.standing == Standing::Known;
+  });
+  if (isKnown && shown.error + shown.warning + shown.note == 0)
+    style.bold("no new findings");
+  else
+    writeCounts(shown);
   unsigned all = report.certain + report.likely + report.possible;
   unsigned borne[3] = {};
   for (const Finding &finding : report.findings)
@@ -228,6 +234,11 @@ void TextReport::writeTotal(llvm::ArrayRef<ModelReport> reports) {
     seconds += report.seconds;
   }
   os << '\n';
+  for (const ModelReport &report : reports) {
+    os << report.path << ": " << getVerdictWord(report) << "; ";
+    writeCounts(countShown(report.findings));
+    os << '\n';
+  }
   style.bold(plural(reports.size(), "model"));
   os << ": ";
   writeCounts(total);
