@@ -11,8 +11,12 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Analysis/InputRanges.h"
 #include "mpopt/Report/Keys.h"
+#include "mpopt/Support/Spelling.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
 #include <set>
@@ -23,6 +27,9 @@ using namespace mpopt;
 // Where nothing is declared: standard normal numbers, ten deviations wide.
 static constexpr Interval kDefaultBound = {-10, 10};
 static constexpr double kDefaultMean = 0, kDefaultStd = 1;
+
+// Inputs that an error lists: they fit on a line.
+static constexpr size_t kMostNames = 6;
 
 // A bound alone says no more than that: uniform on it, or the default where an
 // end is infinite.
@@ -318,6 +325,21 @@ static std::vector<Assumption> declare(std::vector<AssumedInput> inputs,
   return assumptions;
 }
 
+/// The error for an input that the model does not have.
+static llvm::Error refuseInput(StringRef name, func::FuncOp function) {
+  std::vector<std::string> held;
+  for (BlockArgument input : function.getArguments())
+    held.push_back(getInputName(input));
+  llvm::SmallVector<StringRef> names(held.begin(), held.end());
+  std::string hint = suggestNearest(name, names);
+  if (hint.empty() && !names.empty())
+    hint = " (it has " +
+           llvm::join(llvm::ArrayRef(names).take_front(kMostNames), ", ") +
+           (names.size() > kMostNames ? " and others)" : ")");
+  return llvm::createStringError("--input: the model has no input '" + name +
+                                 "'" + hint);
+}
+
 llvm::Expected<std::vector<Assumption>>
 mpopt::assumeInputs(const Options &options, ModuleOp module) {
   std::vector<AssumedInput> inputs;
@@ -339,8 +361,7 @@ mpopt::assumeInputs(const Options &options, ModuleOp module) {
   }
   // Others may be targets of a loss that is attached later.
   if (!unused.empty() && !options.train)
-    return llvm::createStringError("--input: the model has no input '" +
-                                   *unused.begin() + "'");
+    return refuseInput(*unused.begin(), function);
   return function ? declare(std::move(inputs), function)
                   : std::vector<Assumption>();
 }

@@ -96,18 +96,24 @@ static Error writeAll(const Run &run, StringRef version) {
               writeBaseline(os, run.reports, version);
             }))
       return error;
-  // Nothing is to be said on a terminal where nothing fails.
-  if (options.quiet && options.output == "-" && !run.failing &&
-      options.format == &getOutputFormats().front())
-    return Error::success();
-  return writeOutput(options.output, [&](llvm::raw_ostream &os) {
-    options.format->writeReports(
-        os, run.reports,
-        {.color = wantsColor(options.output, options.color),
-         .version = version,
-         .several = options.models.size() > 1,
-         .failOn = options.failOn});
-  });
+  std::vector<ReportFile> files = {{options.output, options.format}};
+  llvm::append_range(files, options.otherReports);
+  for (const ReportFile &file : files) {
+    // Nothing is to be said on a terminal where nothing fails.
+    if (options.quiet && file.path == "-" && !run.failing &&
+        file.format == &getOutputFormats().front())
+      continue;
+    if (Error error = writeOutput(file.path, [&](llvm::raw_ostream &os) {
+          file.format->writeReports(
+              os, run.reports,
+              {.color = wantsColor(file.path, options.color),
+               .version = version,
+               .several = options.models.size() > 1 || options.isExpanded,
+               .failOn = options.failOn});
+        }))
+      return error;
+  }
+  return Error::success();
 }
 
 int mpopt::check(const Options &options, StringRef version) {

@@ -238,12 +238,12 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
     dumpRanges(os, *imported.module, imported, known);
   };
   auto observeModel = [&](const RangeAnalysis &known) {
-    if (options.format->wantsMap)
+    if (options.wantsMap())
       report.map = makeMap(*imported.module, known);
     if (hooks.checked)
       hooks.checked(imported, known);
   };
-  bool isObserved = hooks.checked || options.format->wantsMap;
+  bool isObserved = hooks.checked || options.wantsMap();
   llvm::Expected<CheckedModule> result = checkModule(
       options, *imported.module,
       options.rangesFile.empty() ? nullptr : RangeObserver(observe),

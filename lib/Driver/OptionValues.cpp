@@ -4,6 +4,7 @@
 #include "mpopt/Driver/OptionValues.h"
 
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Support/Spelling.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -124,12 +125,14 @@ Error mpopt::parseThreshold(StringRef text,
                             std::map<std::string, double> &thresholds) {
   auto [key, value] = text.split('=');
   if (!findThreshold(key)) {
-    std::string known;
+    llvm::SmallVector<StringRef> known;
     for (const RuleInfo &rule : getRules())
       for (const ThresholdInfo &threshold : rule.thresholds)
-        known += (known.empty() ? "" : ", ") + std::string(threshold.key);
+        known.push_back(threshold.key);
     return fail("--set: no rule has a threshold '" + key + "'" +
-                (known.empty() ? "" : " (there are: " + known + ")"));
+                (findNearest(key, known).empty()
+                     ? " (there are: " + llvm::join(known, ", ") + ")"
+                     : suggestNearest(key, known)));
   }
   std::optional<double> number = parseNumber(value);
   if (!number)
@@ -142,8 +145,18 @@ Error mpopt::parseThreshold(StringRef text,
   return Error::success();
 }
 
-// Rules that one word of --select or --ignore stands for.
-static std::vector<const RuleInfo *> matchRules(StringRef word) {
+Error mpopt::refuseRule(StringRef option, StringRef word) {
+  llvm::SmallVector<StringRef> names;
+  for (const RuleInfo &rule : getRules())
+    names.push_back(rule.name);
+  // Ids are near to each other: the nearest one is no guess at what was meant.
+  return fail(option + ": no rule '" + word + "'" +
+              (findNearest(word, names).empty()
+                   ? " (mpopt --list-rules shows all)"
+                   : suggestNearest(word, names)));
+}
+
+std::vector<const RuleInfo *> mpopt::matchRules(StringRef word) {
   std::vector<const RuleInfo *> matches;
   bool isPrefix =
       word.size() >= 2 && word.take_front(2).equals_insensitive("MP");
@@ -163,8 +176,7 @@ matchAll(StringRef option, llvm::ArrayRef<std::string> lists) {
     for (StringRef word : words) {
       std::vector<const RuleInfo *> matches = matchRules(word.trim());
       if (matches.empty())
-        return fail(option + ": no rule '" + word.trim() +
-                    "' (mpopt --list-rules shows all)");
+        return refuseRule(option, word.trim());
       rules.insert(matches.begin(), matches.end());
     }
   }

@@ -61,6 +61,8 @@ std::string mpopt::getLedgerFile(StringRef output) {
 
 static std::vector<Named> listOutputs(const Options &options) {
   std::vector<Named> outputs = {output("-o", options.output)};
+  for (const ReportFile &report : options.otherReports)
+    outputs.push_back(output("-o", report.path));
   if (!options.rangesFile.empty())
     outputs.push_back(output("--dump-ranges", options.rangesFile));
   if (!options.keepFile.empty())

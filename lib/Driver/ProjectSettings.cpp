@@ -31,7 +31,25 @@ namespace path = llvm::sys::path;
 
 // The settings of a project, and the length above which it is no such file.
 static constexpr StringRef kFileName = "mpopt.toml";
+// The one of a Python package, in whose table `tool.mpopt` they may be.
+static constexpr StringRef kPackageFile = "pyproject.toml";
 static constexpr size_t kMaxBytes = 1 << 20;
+
+/// True if a table of the file is `tool.mpopt` or inside of it.
+static bool hasSettings(StringRef file) {
+  Expected<std::unique_ptr<llvm::MemoryBuffer>> buffer =
+      readInputFile(file, kMaxBytes);
+  if (!buffer) {
+    llvm::consumeError(buffer.takeError());
+    return false;
+  }
+  llvm::SmallVector<StringRef> lines;
+  (*buffer)->getBuffer().split(lines, '\n');
+  return llvm::any_of(lines, [](StringRef line) {
+    line = line.trim().ltrim('[');
+    return line.starts_with("tool.mpopt]") || line.starts_with("tool.mpopt.");
+  });
+}
 
 std::string mpopt::findProjectFile(StringRef model) {
   llvm::SmallString<256> folder(model == "-" ? "" : path::parent_path(model));
@@ -42,8 +60,12 @@ std::string mpopt::findProjectFile(StringRef model) {
        above = path::parent_path(above)) {
     llvm::SmallString<256> file(above);
     path::append(file, kFileName);
-    if (!fs::is_regular_file(file))
-      continue;
+    if (!fs::is_regular_file(file)) {
+      file = above;
+      path::append(file, kPackageFile);
+      if (!fs::is_regular_file(file) || !hasSettings(file))
+        continue;
+    }
     // As it is seen from here, where that is below.
     llvm::SmallString<256> here;
     if (!fs::current_path(here))
@@ -367,5 +389,10 @@ Expected<ProjectSettings> mpopt::readProjectFile(StringRef file,
                                    Twine(error.source().begin.line) + ": " +
                                    StringRef(what.data(), what.size()));
   }
-  return Reader(file, model).read(parsed.table());
+  if (path::filename(file) != kPackageFile)
+    return Reader(file, model).read(parsed.table());
+  const toml::table *settings = parsed.table().at_path("tool.mpopt").as_table();
+  if (!settings)
+    return llvm::createStringError(file + ": has no table [tool.mpopt]");
+  return Reader(file, model).read(*settings);
 }

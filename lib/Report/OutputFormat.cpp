@@ -14,12 +14,19 @@ using namespace mpopt;
 // confirmations are written in it.
 static constexpr OutputFormat kFormats[] = {
     {"text", writeText, writeRuleList, writeRulePage},
-    {"json", writeJson, writeRuleListJson, writeRulePageJson},
-    {"sarif", writeSarif},
+    {.name = "json",
+     .writeReports = writeJson,
+     .writeRules = writeRuleListJson,
+     .writeRule = writeRulePageJson,
+     .ending = ".json"},
+    {.name = "sarif", .writeReports = writeSarif, .ending = ".sarif"},
     {"github", writeGitHub},
-    {"junit", writeJUnit},
-    {"markdown", writeMarkdown},
-    {"html", writeHtml, nullptr, nullptr, /*wantsMap=*/true}};
+    {.name = "junit", .writeReports = writeJUnit, .ending = ".xml"},
+    {.name = "markdown", .writeReports = writeMarkdown, .ending = ".md"},
+    {.name = "html",
+     .writeReports = writeHtml,
+     .wantsMap = true,
+     .ending = ".html"}};
 
 llvm::ArrayRef<OutputFormat> mpopt::getOutputFormats() { return kFormats; }
 
@@ -29,4 +36,12 @@ const OutputFormat *mpopt::findOutputFormat(llvm::StringRef name) {
         return format.name == name;
       });
   return found == std::end(kFormats) ? nullptr : found;
+}
+
+const OutputFormat &mpopt::getFormatOfFile(llvm::StringRef path) {
+  const OutputFormat *found =
+      llvm::find_if(kFormats, [&](const OutputFormat &format) {
+        return !format.ending.empty() && path.ends_with(format.ending);
+      });
+  return found == std::end(kFormats) ? kFormats[0] : *found;
 }

@@ -21,10 +21,15 @@ static std::string getThresholdText(const ThresholdInfo &threshold) {
   return text;
 }
 
-void mpopt::writeRuleList(llvm::raw_ostream &os, const WriteOptions &options) {
+void mpopt::writeRuleList(llvm::raw_ostream &os,
+                          llvm::ArrayRef<const RuleInfo *> rules,
+                          const WriteOptions &options) {
   TextStyle style(os, options);
   StringRef family;
-  for (const RuleInfo &rule : getRules()) {
+  // Of some rules a line each.
+  bool isBrief = rules.size() < getRules().size();
+  for (const RuleInfo *each : rules) {
+    const RuleInfo &rule = *each;
     if (family != StringRef(rule.family)) {
       if (!family.empty())
         os << '\n';
@@ -36,6 +41,10 @@ void mpopt::writeRuleList(llvm::raw_ostream &os, const WriteOptions &options) {
     style.severity(rule.severity, rule.id);
     os << "  " << llvm::left_justify(rule.name, 26) << ' '
        << llvm::left_justify(StringRef(toString(rule.severity)), 8);
+    if (isBrief) {
+      os << StringRef(rule.summary) << '\n';
+      continue;
+    }
     style.wrap(rule.summary, 45);
     for (const ThresholdInfo &threshold : rule.thresholds) {
       os.indent(9) << "--set ";
@@ -72,13 +81,15 @@ static void writeRule(OStream &json, const RuleInfo &rule) {
   json.attribute("fix", StringRef(rule.fix));
 }
 
-void mpopt::writeRuleListJson(llvm::raw_ostream &os, const WriteOptions &) {
+void mpopt::writeRuleListJson(llvm::raw_ostream &os,
+                              llvm::ArrayRef<const RuleInfo *> rules,
+                              const WriteOptions &) {
   OStream json(os, /*IndentSize=*/2);
   json.object([&] {
     json.attribute("schema", "mpopt-rules/1");
     json.attributeArray("rules", [&] {
-      for (const RuleInfo &rule : getRules())
-        json.object([&] { writeRule(json, rule); });
+      for (const RuleInfo *rule : rules)
+        json.object([&] { writeRule(json, *rule); });
     });
   });
   json.flush();

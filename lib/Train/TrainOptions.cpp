@@ -5,7 +5,11 @@
 
 #include "ConfigReader.h"
 
+#include "mpopt/Support/Spelling.h"
+
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
 using namespace mpopt;
@@ -17,6 +21,29 @@ static ConfigNode makeMap(std::vector<ConfigEntry> entries) {
   return map;
 }
 
+/// The key of the own configuration that a key is another word for.
+static std::string spellKey(StringRef key) {
+  std::string spelled = key.str();
+  llvm::replace(spelled, '-', '_');
+  return StringSwitch<std::string>(spelled)
+      .Case("learning_rate", "lr")
+      .Case("epsilon", "eps")
+      .Case("wd", "weight_decay")
+      .Default(spelled);
+}
+
+/// What `--help` says of an option's keys.
+static SmallVector<StringRef> listKeys(StringRef option) {
+  if (option == "--optimizer")
+    return {"lr",       "learning_rate", "eps",   "betas",
+            "momentum", "weight_decay",  "state", "master"};
+  if (option == "--scaler")
+    return {"initial", "growth", "backoff", "interval", "hysteresis", "min"};
+  if (option == "--batch")
+    return {"micro", "accumulate", "world", "total"};
+  return {"accumulate", "predivide", "divide"};
+}
+
 /// The list as a map; its first word is the value of `first`. Words without `=`
 /// have a key in `keys`, or continue the list of the key before.
 static Expected<ConfigNode>
@@ -25,13 +52,17 @@ readList(StringRef option, StringRef text, StringRef first,
   auto fail = [&](const Twine &message) {
     return createStringError(option + ": " + message);
   };
+  // `adamw:lr=1e-4` as `adamw,lr=1e-4`: the terms of --loss have colons.
+  std::string separated = text.str();
+  llvm::replace(separated, ':', ',');
   SmallVector<StringRef> words;
-  text.split(words, ',');
+  StringRef(separated).split(words, ',');
   std::vector<ConfigEntry> entries;
   for (auto [index, word] : enumerate(words)) {
     word = word.trim();
     auto [key, value] = word.split('=');
-    key = key.trim();
+    std::string spelled = spellKey(key.trim());
+    key = spelled;
     value = value.trim();
     bool isPair = word.contains('=');
     const auto *named = llvm::find_if(
@@ -90,7 +121,11 @@ static Expected<TrainConfig> readSection(StringRef option, StringRef key,
     std::string message = withoutKey(config->warnings.front());
     StringRef text = message;
     text.consume_back(" and is ignored");
-    return createStringError(text);
+    StringRef unknown = text.drop_front(option.size()).ltrim(": ");
+    SmallVector<StringRef> keys = listKeys(option);
+    std::string hint = suggestNearest(unknown.split(':').first, keys);
+    return createStringError(
+        text + (hint.empty() ? " (known: " + join(keys, ", ") + ")" : hint));
   }
   return config;
 }

@@ -107,6 +107,6 @@ def list_rules() -> list[dict]:
 
 
 def explain(rule: str) -> dict:
-    """The page of a rule as a dict (docs/json.md). `rule`: its id (`MP103`) or name.
-    Raises `mpopt.Error` if there is no such rule."""
+    """The page of a rule as a dict (docs/json.md). `rule`: its id (`MP103`) or name; of a prefix of
+    ids (`MP1`) a dict with `rules`, as `list_rules` has them. Raises `mpopt.Error` if there is no such rule."""
     return json.loads(_command.run(["--explain", _command.text("rule", rule), "--format", "json"]))

@@ -16,10 +16,10 @@ using namespace mpopt;
 static llvm::Error printRules(const Options &options) {
   return writeOutput(options.output, [&](llvm::raw_ostream &os) {
     WriteOptions form{.color = wantsColor(options.output, options.color)};
-    if (options.action == Action::Explain)
+    if (options.explained)
       options.format->writeRule(os, *options.explained, form);
     else
-      options.format->writeRules(os, form);
+      options.format->writeRules(os, options.rules, form);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "mpopt/Numerics/Precision.h"
 #include "mpopt/Report/OutputFormat.h"
 #include "mpopt/Report/TextStyle.h"
+#include "mpopt/Support/Spelling.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -118,15 +119,17 @@ StringRef mpopt::getName(Action action) {
 // Spelling
 //===----------------------------------------------------------------------===//
 
-// The edits that may lie between what was typed and what was meant.
-static constexpr unsigned kMostEdits = 2;
-
 /// The option here for the spelling of other tools; empty if there is none.
 static StringRef findForm(StringRef name) {
   return llvm::StringSwitch<StringRef>(name)
-      .Cases({"--fp16", "--half", "--float16"}, "--precision fp16")
-      .Cases({"--bf16", "--bfloat16"}, "--precision bf16")
-      .Cases({"--lr", "--learning-rate"}, "--optimizer adamw,lr=1e-4")
+      .Cases({"--half", "--float16"}, "--precision fp16")
+      .Case("--bfloat16", "--precision bf16")
+      .Case("--learning-rate", "--lr 1e-4")
+      .Case("--loss-scale", "--scaler 1024")
+      .Case("--json", "--format json")
+      .Case("--html", "--format html")
+      .Case("--sarif", "--format sarif")
+      .Case("--exit-zero", "--fail-on never")
       .Cases({"--dtype", "--mixed-precision"}, "--precision autocast-fp16")
       .Case("--output", "-o FILE")
       .Default("");
@@ -191,25 +194,23 @@ mpopt::spellAction(llvm::ArrayRef<const char *> words) {
   std::vector<const char *> spelled(words.begin(), words.end());
   if (words.empty() || StringRef(words[0]).starts_with("-"))
     return spelled;
-  StringRef word = words[0], nearest;
+  StringRef word = words[0];
   auto named = llvm::to_vector(kAnswers);
   for (const ActionInfo &info : kActions)
     named.push_back(info.option);
-  unsigned least = kMostEdits + 1;
+  // Those of the package, which runPythonCommand has taken where they are
+  // right.
+  llvm::SmallVector<StringRef> names = {"lint", "run", "view"};
   for (OptionId option : named) {
-    StringRef name = getName(option).ltrim('-');
-    if (name == word) {
+    names.push_back(getName(option).ltrim('-'));
+    if (names.back() == word) {
       spelled[0] = getName(option).data();
       return spelled;
     }
-    unsigned edits = word.edit_distance(name, true, kMostEdits);
-    if (edits < least)
-      std::tie(least, nearest) = std::pair(edits, name);
   }
-  if (least <= kMostEdits && !llvm::sys::fs::exists(word))
-    return fail("unknown command '" + word + "'; did you mean '" + nearest +
-                "'?");
-  return spelled;
+  if (findNearest(word, names).empty() || llvm::sys::fs::exists(word))
+    return spelled;
+  return fail("unknown command '" + word + "'" + suggestNearest(word, names));
 }
 
 Expected<Action> mpopt::parseAction(const opt::InputArgList &args) {
@@ -265,6 +266,7 @@ static llvm::SmallVector<StringRef> listValues(const opt::Option &option) {
 // A dtype is that of the whole model, `mixed` is autocast, and 32 bits change
 // nothing.
 std::string mpopt::spellPrecision(StringRef word) {
+  word.consume_front("torch.");
   std::string name = word.lower();
   llvm::replace(name, '_', '-');
   return llvm::StringSwitch<std::string>(name)
@@ -291,9 +293,13 @@ Error mpopt::checkValues(const opt::InputArgList &args) {
       if (Precision::byName(value))
         continue;
     }
-    if (!words.empty() && !llvm::is_contained(words, StringRef(value)))
-      return fail(arg->getOption().getPrefixedName() + ": '" + arg->getValue() +
-                  "' is not " + listWords(words));
+    if (words.empty() || llvm::is_contained(words, StringRef(value)))
+      continue;
+    std::string what = getName(OptionId(arg->getOption().getID())).str();
+    what += std::string(": '") + arg->getValue() + "' is not ";
+    return fail(findNearest(value, words).empty()
+                    ? what + listWords(words)
+                    : what + "known" + suggestNearest(value, words));
   }
   return Error::success();
 }
@@ -355,17 +361,44 @@ static void printUsage(llvm::raw_ostream &os) {
         "mpopt MODEL\nchecks it.\n";
 }
 
+static void printExitStatus(llvm::raw_ostream &os) {
+  os << "exit status: 0 nothing at or above --fail-on; 1 findings; 2 an "
+        "error\n";
+}
+
+/// The word by which users name a section: the last one of its title.
+static StringRef getTopic(OptionId section) {
+  return StringRef(getTable().getOptionHelpText(section)).rsplit(' ').second;
+}
+
+/// The topic of a section for a noun of what it is about; other words as they
+/// are.
+static StringRef findSection(StringRef word) {
+  return llvm::StringSwitch<StringRef>(word)
+      .Case("inputs", "assumed")
+      .Cases({"rules", "findings"}, "counted")
+      .Cases({"outputs", "formats"}, "written")
+      .Cases({"conversion", "converting"}, "converted")
+      .Case("training", "trained")
+      .Cases({"probes", "probing"}, "probed")
+      .Default(word);
+}
+
 Error mpopt::printHelp(llvm::raw_ostream &os, StringRef topic) {
   const Table &table = getTable();
   if (topic.empty()) {
     printUsage(os);
     for (OptionId section : kSections)
       printSection(os, section, ~0u);
-    os << "\nexit status: 0 nothing at or above --fail-on; 1 findings; 2 an "
-          "error\n";
+    printExitStatus(os << '\n');
     return Error::success();
   }
   StringRef word = topic.ltrim('-');
+  if (word == "exit") {
+    printExitStatus(os);
+    return Error::success();
+  }
+  word = findSection(word);
   for (const ActionInfo &info : kActions)
     if (getName(info.option).ltrim('-') == word) {
       printOption(os, table.getOption(info.option), "  mpopt ");
@@ -374,9 +407,7 @@ Error mpopt::printHelp(llvm::raw_ostream &os, StringRef topic) {
       return Error::success();
     }
   for (OptionId section : kSections)
-    if (table.getOptionName(section) == word ||
-        StringRef(table.getOptionHelpText(section))
-            .ends_with(" " + word.str())) {
+    if (getTopic(section) == word) {
       printSection(os, section, ~0u);
       return Error::success();
     }
@@ -386,13 +417,17 @@ Error mpopt::printHelp(llvm::raw_ostream &os, StringRef topic) {
       printOption(os, table.getOption(record.ID), "");
       return Error::success();
     }
-  std::string sections;
+  llvm::SmallVector<StringRef> topics;
   for (OptionId section : kSections)
-    sections +=
-        (sections.empty() ? "" : ", ") + table.getOptionName(section).str();
-  return fail("--help: '" + topic +
-              "' is no section, action or option (sections: " + sections +
-              "; mpopt --help shows all)");
+    topics.push_back(getTopic(section));
+  std::string sections = llvm::join(topics, ", ");
+  for (const opt::OptTable::Info &record : kRecords)
+    if (record.GroupID && !record.AliasID)
+      topics.push_back(getName(OptionId(record.ID)).ltrim('-'));
+  return fail("--help: '" + topic + "' is no section, action or option" +
+              (findNearest(word, topics).empty()
+                   ? " (sections: " + sections + "; mpopt --help shows all)"
+                   : suggestNearest(word, topics)));
 }
 
 //===----------------------------------------------------------------------===//

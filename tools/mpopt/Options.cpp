@@ -3,6 +3,7 @@
 
 #include "Options.h"
 
+#include "ModelPaths.h"
 #include "OptionTable.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Driver/Diff.h"
@@ -43,7 +44,8 @@ namespace {
 // Checks one command line and fills in Options.
 class Validator {
 public:
-  explicit Validator(const llvm::opt::InputArgList &args) : args(args) {}
+  Validator(const llvm::opt::InputArgList &args, const ModelPaths &models)
+      : args(args), models(models) {}
   Expected<Options> run();
 
 private:
@@ -57,6 +59,7 @@ private:
   Error checkReporting();
   Error checkTraining();
   Error checkFormat();
+  Error checkReportFiles();
   Error checkFixing();
   Error checkProbing();
   Error checkConfirming();
@@ -72,6 +75,7 @@ private:
   }
 
   const llvm::opt::InputArgList &args;
+  const ModelPaths &models;
   Options options;
 };
 } // namespace
@@ -95,15 +99,15 @@ Error Validator::checkAction() {
   if (options.action != Action::Explain)
     return Error::success();
   options.explained = findRule(text(OPT_explain));
-  if (!options.explained)
-    return fail("--explain: no rule '" + text(OPT_explain) +
-                "' (mpopt --list-rules shows all)");
+  if (!options.explained && matchRules(text(OPT_explain)).empty())
+    return refuseRule("--explain", text(OPT_explain));
   return Error::success();
 }
 
 Error Validator::checkModels() {
   options.models = texts(OPT_confirm);
-  llvm::append_range(options.models, texts(OPT_INPUT));
+  llvm::append_range(options.models, models.paths);
+  options.isExpanded = models.isExpanded;
   if (llvm::is_contained(
           {Action::Explain, Action::ListRules, Action::Completion},
           options.action)) {
@@ -120,7 +124,8 @@ Error Validator::checkModels() {
     return fail("no model given: mpopt --check MODEL");
   if (llvm::count(options.models, "-") > 1)
     return fail("standard input can be read only once");
-  if (options.models.size() == 1 || options.action == Action::Confirm ||
+  bool isOne = options.models.size() == 1 && !options.isExpanded;
+  if (isOne || options.action == Action::Confirm ||
       options.action == Action::Diff)
     return Error::success();
   if (options.action != Action::Check)
@@ -150,7 +155,13 @@ static Error checkTarget(StringRef name) {
 }
 
 Error Validator::checkJudging() {
-  if (has(OPT_precision))
+  if (has(OPT_precision) + has(OPT_fp16) + has(OPT_bf16) > 1)
+    return fail("--precision, --fp16 and --bf16 do not go together");
+  if (has(OPT_fp16) || has(OPT_bf16))
+    options.precision = (Twine(has(OPT_train) ? "autocast-" : "") +
+                         (has(OPT_fp16) ? "fp16" : "bf16"))
+                            .str();
+  else if (has(OPT_precision))
     options.precision = spellPrecision(text(OPT_precision));
   options.policy = text(OPT_policy);
   if (has(OPT_policy))
@@ -201,7 +212,9 @@ Error Validator::checkRules() {
       selectRules(texts(OPT_select), texts(OPT_ignore));
   if (!rules)
     return rules.takeError();
-  options.rules = std::move(*rules);
+  options.rules = options.action == Action::Explain
+                      ? matchRules(text(OPT_explain))
+                      : std::move(*rules);
   for (StringRef text : texts(OPT_set))
     if (Error error = parseThreshold(text, options.thresholds))
       return error;
@@ -250,10 +263,8 @@ Error Validator::checkReporting() {
        {OPT_output, OPT_dump_ranges, OPT_keep_fp32, OPT_scales,
         OPT_train_config, OPT_dump_gradients, OPT_baseline, OPT_write_baseline,
         OPT_config, OPT_witness})
-    if (has(option) && text(option).empty())
+    if (has(option) && llvm::is_contained(texts(option), ""))
       return fail(getName(option) + ": the file name is empty");
-  if (has(OPT_output))
-    options.output = text(OPT_output);
   options.rangesFile = text(OPT_dump_ranges);
   options.keepFile = text(OPT_keep_fp32);
   options.scalesFile = text(OPT_scales);
@@ -273,10 +284,19 @@ Error Validator::checkReporting() {
 }
 
 Error Validator::checkTraining() {
-  static constexpr OptionId kDetails[] = {
-      OPT_loss,   OPT_loss_value,  OPT_train_config,   OPT_optimizer,
-      OPT_scaler, OPT_batch,       OPT_reduce,         OPT_clip,
-      OPT_memory, OPT_memory_size, OPT_dump_gradients, OPT_max_gradient_error};
+  static constexpr OptionId kDetails[] = {OPT_loss,
+                                          OPT_loss_value,
+                                          OPT_train_config,
+                                          OPT_optimizer,
+                                          OPT_lr,
+                                          OPT_scaler,
+                                          OPT_batch,
+                                          OPT_reduce,
+                                          OPT_clip,
+                                          OPT_memory,
+                                          OPT_memory_size,
+                                          OPT_dump_gradients,
+                                          OPT_max_gradient_error};
   if (!has(OPT_train)) {
     for (OptionId option : kDetails)
       if (has(option))
@@ -294,16 +314,22 @@ Error Validator::checkTraining() {
   auto optional = [&](OptionId option) {
     return has(option) ? std::optional(text(option).str()) : std::nullopt;
   };
+  std::optional<std::string> optimizer = optional(OPT_optimizer);
+  if (has(OPT_lr)) {
+    std::string name = has(OPT_train_config) ? "" : "adamw";
+    name = optimizer.value_or(name);
+    optimizer = name + (name.empty() ? "lr=" : ",lr=") + text(OPT_lr).str();
+  }
   TrainTexts texts;
   texts.config = options.trainFile = text(OPT_train_config);
   texts.losses = this->texts(OPT_loss);
-  texts.lists = {optional(OPT_optimizer), optional(OPT_scaler),
-                 optional(OPT_batch),     optional(OPT_reduce),
-                 optional(OPT_clip),      optional(OPT_loss_value)};
+  texts.lists = {std::move(optimizer), optional(OPT_scaler),
+                 optional(OPT_batch),  optional(OPT_reduce),
+                 optional(OPT_clip),   optional(OPT_loss_value)};
   Expected<TrainConfig> config = makeTrainConfig(texts);
   if (!config)
     return config.takeError();
-  if (config->precision && !has(OPT_precision))
+  if (config->precision && options.precision == "auto" && !has(OPT_precision))
     options.precision =
         *config->precision == "fp32" ? "as-is" : *config->precision;
   if (Error error = setFp8Recipe(options.precision, *config))
@@ -331,10 +357,34 @@ Error Validator::checkTraining() {
   return Error::success();
 }
 
+/// Each -o has a report of its own: in the form of --format, else in the one
+/// that its name ends like.
+Error Validator::checkReportFiles() {
+  std::vector<std::string> files = texts(OPT_output);
+  if (files.size() > 1 && options.action != Action::Check)
+    return fail(getName(OPT_output) + " is given twice");
+  if (files.empty())
+    files.push_back(options.output);
+  bool isReport = llvm::is_contained(
+      {Action::Check, Action::Confirm, Action::Diff}, options.action);
+  const OutputFormat *given =
+      has(OPT_format) ? findOutputFormat(text(OPT_format)) : nullptr;
+  if (given && files.size() > 1)
+    return fail("several -o are written in the forms that their names end "
+                "like, without --format");
+  for (const std::string &file : files)
+    options.otherReports.push_back({file, given      ? given
+                                          : isReport ? &getFormatOfFile(file)
+                                                     : options.format});
+  options.output = options.otherReports.front().path;
+  options.format = options.otherReports.front().format;
+  options.otherReports.erase(options.otherReports.begin());
+  return Error::success();
+}
+
 Error Validator::checkFormat() {
-  if (!has(OPT_format))
-    return Error::success();
-  options.format = findOutputFormat(text(OPT_format));
+  if (Error error = checkReportFiles())
+    return error;
   bool isWritten = true;
   if (options.action == Action::Confirm)
     isWritten = getConfirmWriter(*options.format);
@@ -531,7 +581,8 @@ Expected<Options> Validator::run() {
 /// not, then the command line.
 static Expected<Options> addSettings(const llvm::opt::InputArgList &args,
                                      llvm::ArrayRef<const char *> words,
-                                     StringRef file, StringRef model) {
+                                     const ModelPaths &models, StringRef file,
+                                     StringRef model) {
   Expected<ProjectSettings> settings = readProjectFile(file, model);
   if (!settings)
     return settings.takeError();
@@ -550,7 +601,7 @@ static Expected<Options> addSettings(const llvm::opt::InputArgList &args,
   auto both = parseArguments(all);
   if (!both)
     return fail(file + ": " + llvm::toString(both.takeError()));
-  Expected<Options> options = Validator(*both).run();
+  Expected<Options> options = Validator(*both, models).run();
   if (!options)
     return fail(file + ": " + llvm::toString(options.takeError()));
   options->settingsFile = file;
@@ -571,6 +622,17 @@ static void joinSizes(std::vector<const char *> &words,
   }
 }
 
+/// The words that are no options; of --check, the models that they stand for.
+static Expected<ModelPaths> listModels(const llvm::opt::InputArgList &args) {
+  std::vector<std::string> words = args.getAllArgValues(OPT_INPUT);
+  Expected<Action> action = parseAction(args);
+  if (action && *action == Action::Check && !args.hasArg(OPT_help, OPT_version))
+    return expandModels(words);
+  if (!action)
+    llvm::consumeError(action.takeError()); // The Validator says it.
+  return ModelPaths{words};
+}
+
 Expected<Options> mpopt::parseOptions(int argc, char **argv) {
   Expected<std::vector<const char *>> words =
       spellAction(llvm::ArrayRef(argv, argc).drop_front());
@@ -582,7 +644,10 @@ Expected<Options> mpopt::parseOptions(int argc, char **argv) {
   Expected<llvm::opt::InputArgList> args = parseArguments(*words);
   if (!args)
     return args.takeError();
-  Expected<Options> options = Validator(*args).run();
+  Expected<ModelPaths> models = listModels(*args);
+  if (!models)
+    return models.takeError();
+  Expected<Options> options = Validator(*args, *models).run();
   StringRef config = args->getLastArgValue(OPT_config);
   if (!options || config == "none" || args->hasArg(OPT_help, OPT_version) ||
       !llvm::is_contained({Action::Check, Action::Instrument}, options->action))
@@ -591,9 +656,9 @@ Expected<Options> mpopt::parseOptions(int argc, char **argv) {
   bool isSet = false;
   for (const std::string &model : options->models) {
     std::string file = config.empty() ? findProjectFile(model) : config.str();
-    Expected<Options> own = file.empty()
-                                ? Validator(*args).run()
-                                : addSettings(*args, *words, file, model);
+    Expected<Options> own =
+        file.empty() ? Validator(*args, *models).run()
+                     : addSettings(*args, *words, *models, file, model);
     if (!own)
       return own.takeError();
     isSet |= !file.empty();

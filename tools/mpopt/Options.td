@@ -48,9 +48,9 @@ class Section<string title> : OptionGroup<title> { let HelpText = title; }
 def usage : Section<"usage">;
 def judged : Section<"what is judged">;
 def assumed : Section<"what is assumed">;
-def counted : Section<"which findings count">;
+def counted : Section<"which findings are counted">;
 def written : Section<"what is written">;
-def converted : Section<"what a conversion keeps">;
+def converted : Section<"how a model is converted">;
 def trained : Section<"how the model is trained">;
 def probed : Section<"what is probed">;
 def general : Section<"in general">;
@@ -69,7 +69,9 @@ multiclass Valued<string name, list<string> prefixes = ["--", "-"]> {
 
 def check : Switch<"check">, Group<usage>, MetaVarName<"MODEL... [options]">,
   HelpText<"judge models (ONNX, TorchScript, torch.export or mp IR; - is "
-           "stdin), or the scales of quantised checkpoints (safetensors)">;
+           "stdin), or the scales of quantised checkpoints (safetensors); a "
+           "folder or a pattern ('models/**/*.onnx') stands for the models in "
+           "it">;
 def advise : Switch<"advise">, Group<usage>, MetaVarName<"MODEL [options]">,
   HelpText<"one table over all precisions: verdict, time and memory on a "
            "device, and the one to choose">;
@@ -97,7 +99,8 @@ defm completion : Valued<"completion">, Group<usage>, MetaVarName<"SHELL">,
   Values<"bash,zsh,fish">,
   HelpText<"a script that completes options">;
 defm explain : Valued<"explain">, Group<usage>, MetaVarName<"RULE">,
-  HelpText<"what a rule finds, why, what to do">;
+  HelpText<"what a rule finds, why, what to do; of a prefix (MP2) the rules "
+           "that begin with it">;
 
 //===----------------------------------------------------------------------===//
 // Judging
@@ -116,6 +119,12 @@ defm precision : Valued<"precision">, Group<judged>,
            "all else in FP32; int8 forms end in ,per-tensor for weights with "
            "one scale. Under --train also fp8[:RECIPE]: the products of layers in "
            "FP8 on a base of BF16">;
+def fp16 : Switch<"fp16">, Group<judged>,
+  Visibility<[InCheck, InInstrument, InDiff, InFix]>,
+  HelpText<"--precision fp16; under --train autocast-fp16, which trainers call so">;
+def bf16 : Switch<"bf16">, Group<judged>,
+  Visibility<[InCheck, InInstrument, InDiff, InFix]>,
+  HelpText<"--precision bf16; under --train autocast-bf16">;
 defm policy : Valued<"policy">, Group<judged>,
   Visibility<[InCheck, InInstrument, InDiff, InFix, InAdvise, InConvert]>,
   MetaVarName<"NAME|FILE">,
@@ -209,7 +218,9 @@ defm format : Valued<"format">, Group<written>, InReporting,
   Flags<[IdleInInstrument]>, MetaVarName<"F">,
   HelpText<"the form of the report (default text)">;
 defm output : Valued<"o", ["-", "--"]>, Group<written>, MetaVarName<"FILE">,
-  HelpText<"write to FILE">;
+  Flags<[Repeated]>,
+  HelpText<"write to FILE; a report without --format in the form of its ending: "
+           ".json, .sarif, .xml (junit), .md, .html. --check takes several">;
 def dry_run : Switch<"dry-run">, Group<written>, Visibility<[InFix]>,
   HelpText<"what would be changed, and no file">;
 def unsafe_fixes : Switch<"unsafe-fixes">, Group<written>, Visibility<[InFix]>,
@@ -333,6 +344,8 @@ defm optimizer : Valued<"optimizer">, Group<trained>, InTraining,
   MetaVarName<"NAME[,lr=,eps=,betas=...]">,
   HelpText<"sgd, adam, adamw, adafactor, lion, lamb, rmsprop or adagrad; "
            "momentum=, weight_decay=, state=TYPE, master=yes|no">;
+defm lr : Valued<"lr">, Group<trained>, InTraining, MetaVarName<"LR">,
+  HelpText<"the learning rate: lr= of --optimizer (adamw if nothing names one)">;
 defm scaler : Valued<"scaler">, Group<trained>, InTraining,
   MetaVarName<"none|dynamic|N">,
   HelpText<"the loss scale; initial=, growth=, backoff=, interval=, "
@@ -393,8 +406,9 @@ defm noise : Valued<"noise">, Group<probed>,
 
 defm config : Valued<"config">, Group<general>,
   Visibility<[InCheck, InInstrument]>, MetaVarName<"FILE|none">,
-  HelpText<"a project's settings and suppressions (default: mpopt.toml in the "
-           "model's folder or the nearest above)">;
+  HelpText<"a project's settings and suppressions (default: mpopt.toml, or "
+           "[tool.mpopt] of pyproject.toml, in the model's folder or the nearest "
+           "above)">;
 defm color : Valued<"color">, Group<general>, MetaVarName<"WHEN">,
   Values<"auto,always,never">,
   HelpText<"colours (default auto: on a terminal)">;
@@ -402,8 +416,8 @@ def quiet : Switch<"quiet">, Group<general>,
   HelpText<"no warnings, no progress; a text report only if --fail-on does">;
 def help : Switch<"help">, Group<general>, MetaVarName<"[TOPIC]">,
   HelpText<"this text, or a part of it: a section (judged, assumed, counted, "
-           "written, trained, probed, general), an action (check) or an option "
-           "(precision)">;
+           "written, converted, trained, probed, general), an action (check), "
+           "an option (precision), or exit: the exit status">;
 def h : Switch<"h">, Alias<help>;
 def version : Switch<"version">, Group<general>, HelpText<"mpopt's version">;
 

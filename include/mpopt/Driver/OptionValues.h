@@ -29,6 +29,12 @@ llvm::Error parseDim(llvm::StringRef text,
 llvm::Error parseThreshold(llvm::StringRef text,
                            std::map<std::string, double> &thresholds);
 
+/// The rules of an id, of a prefix of ids (`MP2`) or of a name.
+std::vector<const RuleInfo *> matchRules(llvm::StringRef word);
+
+/// Refuses a word that matches no rule, for `option`.
+llvm::Error refuseRule(llvm::StringRef option, llvm::StringRef word);
+
 /// The rules in `select` but not in `ignore`. Each string lists ids, prefixes
 /// of ids or names, separated by commas. An empty `select` means all rules. A
 /// word that matches no rule is an error.

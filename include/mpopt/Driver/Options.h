@@ -19,6 +19,7 @@
 #include "mpopt/Report/TrainingReport.h"
 #include "mpopt/Train/TrainConfig.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Error.h"
 
 #include <map>
@@ -68,9 +69,19 @@ struct InputRange {
   bool hasValues() const { return bound || mean || !file.empty(); }
 };
 
+/// A report and where it goes.
+struct ReportFile {
+  std::string path;
+  const OutputFormat *format;
+};
+
 struct Options {
   Action action = Action::Check;
   std::vector<std::string> models;
+  /// True if a model's place was a folder or a pattern: reports are those of
+  /// several models, whatever their number.
+  bool isExpanded = false;
+  /// The rule of `--explain`; null where a prefix has chosen `rules`.
   const RuleInfo *explained = nullptr;
 
   // Judging.
@@ -99,6 +110,8 @@ struct Options {
   bool requireVerdict = false; ///< An unknown effect fails as well.
   const OutputFormat *format = &getOutputFormats().front();
   std::string output = "-";
+  /// Of `--check`: further reports, each in its form.
+  std::vector<ReportFile> otherReports;
   std::string rangesFile;
   std::string keepFile;
   bool triesKeepList = false; ///< Without a file.
@@ -151,6 +164,14 @@ struct Options {
   std::string againstLedger;
   /// The record of a training that only noise tells from the first one.
   std::string noise;
+
+  /// True if a report draws the model.
+  bool wantsMap() const {
+    return format->wantsMap ||
+           llvm::any_of(otherReports, [](const ReportFile &report) {
+             return report.format->wantsMap;
+           });
+  }
 
   /// True if the ops to keep in FP32 are searched as one list.
   bool wantsKeepList() const {

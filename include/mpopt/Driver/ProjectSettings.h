@@ -36,8 +36,9 @@ struct ProjectSettings {
   std::vector<Suppression> suppressions;
 };
 
-/// The nearest `mpopt.toml` in the model's folder or above it, for `-` in the
-/// working directory or above it; empty if there is none.
+/// The nearest `mpopt.toml`, or `pyproject.toml` with `[tool.mpopt]`, in the
+/// model's folder or above it, for `-` in the working directory or above it;
+/// empty if there is none.
 std::string findProjectFile(llvm::StringRef model);
 
 /// Reads the settings that hold for `model`. Paths in it are relative to the

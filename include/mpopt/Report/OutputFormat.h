@@ -15,11 +15,14 @@ struct OutputFormat {
   // A writer is null if the format lacks that form.
   void (*writeReports)(llvm::raw_ostream &, llvm::ArrayRef<ModelReport>,
                        const WriteOptions &) = nullptr;
-  void (*writeRules)(llvm::raw_ostream &, const WriteOptions &) = nullptr;
+  void (*writeRules)(llvm::raw_ostream &, llvm::ArrayRef<const RuleInfo *>,
+                     const WriteOptions &) = nullptr;
   void (*writeRule)(llvm::raw_ostream &, const RuleInfo &,
                     const WriteOptions &) = nullptr;
   /// Reports are to hold a ModelMap.
   bool wantsMap = false;
+  /// How the names of its files end; empty if none shows it.
+  llvm::StringLiteral ending = "";
 
   /// False for a format that comes in a later release.
   bool isWritten() const { return writeReports; }
@@ -30,6 +33,9 @@ llvm::ArrayRef<OutputFormat> getOutputFormats();
 
 /// The format called `name`; null if there is none, present or later.
 const OutputFormat *findOutputFormat(llvm::StringRef name);
+
+/// The format of the file `path` by its ending, text if none has it.
+const OutputFormat &getFormatOfFile(llvm::StringRef path);
 
 } // namespace mpopt
 

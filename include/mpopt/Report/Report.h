@@ -153,8 +153,12 @@ void writeText(llvm::raw_ostream &os, llvm::ArrayRef<ModelReport> reports,
                const WriteOptions &options);
 
 // `--list-rules` and `--explain`.
-void writeRuleList(llvm::raw_ostream &os, const WriteOptions &options);
-void writeRuleListJson(llvm::raw_ostream &os, const WriteOptions &options);
+void writeRuleList(llvm::raw_ostream &os,
+                   llvm::ArrayRef<const RuleInfo *> rules,
+                   const WriteOptions &options);
+void writeRuleListJson(llvm::raw_ostream &os,
+                       llvm::ArrayRef<const RuleInfo *> rules,
+                       const WriteOptions &options);
 void writeRulePage(llvm::raw_ostream &os, const RuleInfo &rule,
                    const WriteOptions &options);
 void writeRulePageJson(llvm::raw_ostream &os, const RuleInfo &rule,

@@ -31,6 +31,8 @@ CONVERTING = {"convert"}
 # Option: a value that is right, and the actions that look at it.
 OPTIONS = {
     "precision": ("fp16", JUDGING),
+    "fp16": (None, JUDGING),
+    "bf16": (None, JUDGING),
     "policy": ("tensorflow-cuda", ASSUMING | CONVERTING),
     "target": ("strict16", ASSUMING | CONVERTING),
     "device": ("a100", {"advise"}),
@@ -72,6 +74,7 @@ OPTIONS = {
     "scaler": ("dynamic", LEARNING),
     "batch": ("8", LEARNING),
     "reduce": ("f16", LEARNING),
+    "lr": ("1e-4", LEARNING),
     "clip": ("1", LEARNING),
     "memory": (None, WRITING),
     "dump-gradients": ("none/gradients.json", WRITING),
@@ -99,7 +102,7 @@ OPTIONS = {
     "noise": ("none.mprec", {"diff"}),
 }
 # They go with --train.
-TRAINING = {"loss", "loss-value", "train-config", "optimizer", "scaler", "batch", "reduce", "clip",
+TRAINING = {"loss", "loss-value", "train-config", "optimizer", "lr", "scaler", "batch", "reduce", "clip",
             "memory", "dump-gradients", "max-gradient-error"}
 # They go with operands that have scales, or with the file of those.
 SCALED = {"scales", "max-error"}
