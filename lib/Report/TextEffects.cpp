@@ -208,7 +208,7 @@ static std::string describeNextStep(const ModelReport &report) {
     // changes an optimizer.
     if ((isAboutOps || harms) &&
         !Precision::of(report.precision).weights.empty())
-      text += ", or keep in FP32 the ops that --keep-fp32 FILE lists";
+      text += ", or keep in FP32 what --keep-fp32 FILE lists";
     return text;
   }
   if (!text.empty())

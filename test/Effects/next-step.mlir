@@ -11,7 +11,7 @@
 // SOUND: fp16 is expected to move `result` by {{.*}}: fine
 // SOUND-NEXT: next: nothing has to be done
 // HARMED: fp16 is expected to make Inf or NaN of `result`
-// HARMED-NEXT: next: fix the error or warning below, or keep in FP32 the ops that --keep-fp32 FILE lists
+// HARMED-NEXT: next: fix the error or warning below, or keep in FP32 what --keep-fp32 FILE lists
 // STORED: storage in its own dtypes is expected to make Inf or NaN of `result`
 // STORED-NEXT: next: fix the error or warning below{{$}}
 // UNKNOWN: the effect of fp16 on `result` is not known: nothing is estimated of the result of
@@ -25,7 +25,7 @@
 // SEVERAL-NEXT: fp16 is expected to move `e` by {{.*}}: fine
 // BOTH: the effect of fp16 on `result` is not known
 // BOTH: next: declare the values of the inputs (--input NAME=LO:HI): x assumed by default; then fix
-// BOTH-NEXT: the error or warning below, or keep in FP32 the ops that --keep-fp32 FILE lists
+// BOTH-NEXT: the error or warning below, or keep in FP32 what --keep-fp32 FILE lists
 
 //--- sound.mlir
 func.func @main(%x: tensor<64xf32> {mp.name = "x"}) -> (tensor<64xf32> {mp.name = "result"}) {

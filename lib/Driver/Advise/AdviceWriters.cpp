@@ -38,6 +38,9 @@ static std::string describeError(const AdviceRow &row) {
     return "?";
   if (std::isinf(row.error))
     return "Inf or NaN";
+  // By how much more is no figure to choose by.
+  if (row.error >= 1)
+    return "over 100 %";
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%.2g %%", 100 * row.error);
   return text;
