@@ -88,7 +88,7 @@ def test_options():
 
 @pytest.mark.parametrize("arguments, text", [
     ({"inputs": {"zz": (0, 1)}}, "inputs: the model has no input 'zz'"),
-    ({"precision": "fp12"}, "precision: 'fp12' is not auto"),
+    ({"precision": "fp12"}, "precision: 'fp12' is not known; did you mean 'fp16'?"),
     ({"select": "MP9"}, "select: no rule 'MP9'"),
     ({"dims": {"K": 3}}, "dims: the model has no symbolic dimension 'K'"),
     ({"inputs": "x"}, "inputs: a mapping of names, not str"),
