@@ -41,12 +41,13 @@ listTypes(const std::map<std::string, unsigned> &countByType) {
   return text;
 }
 
-// `no overflow is likely up to a scale of 2.55: in [-25.5, 25.5]`.
-static std::string describeScale(StringRef word, double scale,
+// `proved: no overflow up to a scale of 2.55: in [-25.5, 25.5]`. `none` is said
+// where no scale is small enough.
+static std::string describeScale(StringRef how, double scale, StringRef none,
                                  const std::string &input) {
   if (scale == 0)
-    return ("an overflow is " + word + " at every scale").str();
-  std::string text = ("no overflow is " + word).str();
+    return (how + ": " + none).str();
+  std::string text = (how + ": no overflow").str();
   if (scale == SafeScale::kMost)
     return text + " at any scale (searched up to " + getNumber(scale) + ")";
   return text + " up to a scale of " + getNumber(scale) + ": " + input;
@@ -75,12 +76,14 @@ void TextReport::writeSafeInputs(const ModelReport &report) {
     os << '\n';
     double likely = scale->likely, proved = scale->proved;
     const Interval &bound = assumed->bound;
-    os.indent(6) << describeScale("likely", likely,
+    os.indent(6) << describeScale("estimated", likely,
+                                  "an overflow at every scale",
                                   "mean " + getNumber(assumed->mean * likely) +
                                       ", std " +
                                       getNumber(assumed->std * likely))
                  << '\n';
-    os.indent(6) << describeScale("possible", proved,
+    os.indent(6) << describeScale("proved", proved,
+                                  "nothing: bounds overflow at every scale",
                                   "in " + getInterval({bound.lo * proved,
                                                        bound.hi * proved}))
                  << '\n';

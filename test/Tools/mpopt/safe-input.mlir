@@ -20,15 +20,15 @@ module {
 // CHECK: safe input scales: the factor by which an input's assumed range may grow
 // The tightest first.
 // CHECK-NEXT:  --> x
-// CHECK-NEXT:      no overflow is likely up to a scale of {{[0-9.]+}}: mean 0, std {{[0-9.]+}}
+// CHECK-NEXT:      estimated: no overflow up to a scale of {{[0-9.]+}}: mean 0, std {{[0-9.]+}}
 // 10 s squared is 65520 at s = 25.597.
-// CHECK-NEXT:      no overflow is possible up to a scale of 25.{{[3-5][0-9]*}}: in [-25{{[0-9.]+}}, 25{{[0-9.]+}}]
+// CHECK-NEXT:      proved: no overflow up to a scale of 25.{{[3-5][0-9]*}}: in [-25{{[0-9.]+}}, 25{{[0-9.]+}}]
 // CHECK-NEXT:  --> y
-// CHECK-NEXT:      no overflow is likely
-// CHECK-NEXT:      no overflow is possible up to a scale of 65{{[0-9]+}}: in [-6.{{[0-9]+}}e+04, 6.{{[0-9]+}}e+04]
+// CHECK-NEXT:      estimated: no overflow
+// CHECK-NEXT:      proved: no overflow up to a scale of 65{{[0-9]+}}: in [-6.{{[0-9]+}}e+04, 6.{{[0-9]+}}e+04]
 // CHECK-NEXT:  --> z
-// CHECK-NEXT:      no overflow is likely at any scale (searched up to 1.049e+06)
-// CHECK-NEXT:      no overflow is possible at any scale
+// CHECK-NEXT:      estimated: no overflow at any scale (searched up to 1.049e+06)
+// CHECK-NEXT:      proved: no overflow at any scale
 // CHECK-NOT:  --> n
 
 // JSON: "safe_input": [
