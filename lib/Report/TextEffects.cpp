@@ -59,6 +59,11 @@ StringRef mpopt::getVerdictWord(const ModelReport &report) {
         return decision.level > 0;
       }))
     return "too much";
+  // Nothing is stored in fewer bits than FP32 has, or no output is a float.
+  if (report.effects.empty() && report.decisions.empty()) {
+    SeverityCounts shown = countShown(report.findings);
+    return shown.error + shown.warning == 0 ? "fine" : "findings";
+  }
   if (!report.isVerdictKnown())
     return "not known";
   return worst ? getVerdict(*worst, report.effectWarning) : "fine";

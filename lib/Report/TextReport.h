@@ -66,8 +66,8 @@ private:
 // Limits of long lists; JSON has everything.
 inline constexpr size_t kMaxPlaces = 8, kMaxNames = 3;
 
-/// `fine`, `probably too much`, `Inf or NaN` or `not known`, as the package's
-/// `Report.verdict` has it.
+/// `fine`, `probably too much`, `Inf or NaN`, `not known` and others, as the
+/// package's `Report.verdict` has it.
 llvm::StringRef getVerdictWord(const ModelReport &report);
 
 std::string getNumber(double value);

@@ -81,6 +81,11 @@ def test_the_summary_has_a_line_for_each_model(tree):
     assert lines[-1].startswith("3 models: ")
 
 
+def test_a_model_without_low_precision_is_fine_where_nothing_is_found(tree):
+    done = run_mpopt("check", "models", "--precision", "as-is", cwd=tree)
+    assert done.returncode == 0 and "models/bad.onnx: fine; no findings\n" in done.stdout
+
+
 def test_a_model_that_cannot_be_read_does_not_stop_the_others(tree, tmp_path):
     shutil.copytree(tree / "models", tmp_path / "models", symlinks=True)
     (tmp_path / "models/broken.onnx").write_bytes(b"\x08\x07garbage")
