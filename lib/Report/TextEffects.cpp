@@ -166,6 +166,27 @@ static std::string findUnstated(const ModelReport &report) {
   return {};
 }
 
+/// What is to be done about findings above a note; `loud` of them are not
+/// states that training reaches.
+static std::string describeFix(const ModelReport &report, unsigned loud,
+                               bool isListed) {
+  std::string text;
+  // Findings that are borne by a baseline or a suppression are not below.
+  if (loud == 0)
+    text = countShown(report.findings).note
+               ? "look at the notes below"
+               : "look at the known and suppressed findings";
+  else
+    text = "fix the " +
+           (loud == 1 ? "error or warning"
+                      : std::to_string(loud) + " errors and warnings") +
+           " below";
+  // A file that is FP16 already has no FP32 to go back to.
+  if (isListed && !Precision::of(report.precision).weights.empty())
+    text += ", or keep in FP32 what --keep-fp32 FILE lists";
+  return text;
+}
+
 /// The advice under the verdict, which has to stand without the findings.
 static std::string describeNextStep(const ModelReport &report) {
   unsigned loud = 0, reached = 0;
@@ -197,25 +218,10 @@ static std::string describeNextStep(const ModelReport &report) {
     else if (!inputs.empty())
       text = "declare the values of the inputs (--input NAME=LO:HI): " + inputs;
   }
-  if (loud != 0 || harms) {
-    text += text.empty() ? "" : "; then ";
-    // Findings that are borne by a baseline or a suppression are not below.
-    SeverityCounts shown = countShown(report.findings);
-    if (loud == 0)
-      text += shown.note ? "look at the notes below"
-                         : "look at the known and suppressed findings";
-    else
-      text += "fix the " +
-              (loud == 1 ? "error or warning"
-                         : std::to_string(loud) + " errors and warnings") +
-              " below";
-    // A file that is FP16 already has no FP32 to go back to, and no list of ops
-    // changes an optimizer.
-    if ((isAboutOps || harms) &&
-        !Precision::of(report.precision).weights.empty())
-      text += ", or keep in FP32 what --keep-fp32 FILE lists";
-    return text;
-  }
+  // No list of ops changes an optimizer.
+  if (loud != 0 || harms)
+    return text + (text.empty() ? "" : "; then ") +
+           describeFix(report, loud, isAboutOps || harms);
   if (!text.empty())
     return text;
   if (!isUnknown)

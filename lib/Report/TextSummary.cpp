@@ -76,11 +76,10 @@ void TextReport::writeSafeInputs(const ModelReport &report) {
     os << '\n';
     double likely = scale->likely, proved = scale->proved;
     const Interval &bound = assumed->bound;
-    os.indent(6) << describeScale("estimated", likely,
-                                  "an overflow at every scale",
-                                  "mean " + getNumber(assumed->mean * likely) +
-                                      ", std " +
-                                      getNumber(assumed->std * likely))
+    os.indent(6) << describeScale(
+                        "estimated", likely, "an overflow at every scale",
+                        "mean " + getNumber(assumed->mean * likely) + ", std " +
+                            getNumber(assumed->std * likely))
                  << '\n';
     os.indent(6) << describeScale("proved", proved,
                                   "nothing: bounds overflow at every scale",

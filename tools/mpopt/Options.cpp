@@ -3,10 +3,10 @@
 
 #include "Options.h"
 
-#include "ModelPaths.h"
 #include "OptionTable.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Driver/Diff.h"
+#include "mpopt/Driver/ModelPaths.h"
 #include "mpopt/Driver/OptionValues.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
@@ -57,6 +57,7 @@ private:
   Error checkRules();
   Error checkScales();
   Error checkReporting();
+  TrainTexts readTrainTexts();
   Error checkTraining();
   Error checkFormat();
   Error checkReportFiles();
@@ -283,6 +284,25 @@ Error Validator::checkReporting() {
   return checkFormat();
 }
 
+TrainTexts Validator::readTrainTexts() {
+  auto optional = [&](OptionId option) {
+    return has(option) ? std::optional(text(option).str()) : std::nullopt;
+  };
+  std::optional<std::string> optimizer = optional(OPT_optimizer);
+  if (has(OPT_lr)) {
+    std::string name = has(OPT_train_config) ? "" : "adamw";
+    name = optimizer.value_or(name);
+    optimizer = name + (name.empty() ? "lr=" : ",lr=") + text(OPT_lr).str();
+  }
+  TrainTexts texts;
+  texts.config = options.trainFile = text(OPT_train_config);
+  texts.losses = this->texts(OPT_loss);
+  texts.lists = {std::move(optimizer), optional(OPT_scaler),
+                 optional(OPT_batch),  optional(OPT_reduce),
+                 optional(OPT_clip),   optional(OPT_loss_value)};
+  return texts;
+}
+
 Error Validator::checkTraining() {
   static constexpr OptionId kDetails[] = {OPT_loss,
                                           OPT_loss_value,
@@ -311,21 +331,7 @@ Error Validator::checkTraining() {
       precision && precision->operands)
     return fail("--precision " + text(OPT_precision) +
                 " is one of inference, which --train does not take");
-  auto optional = [&](OptionId option) {
-    return has(option) ? std::optional(text(option).str()) : std::nullopt;
-  };
-  std::optional<std::string> optimizer = optional(OPT_optimizer);
-  if (has(OPT_lr)) {
-    std::string name = has(OPT_train_config) ? "" : "adamw";
-    name = optimizer.value_or(name);
-    optimizer = name + (name.empty() ? "lr=" : ",lr=") + text(OPT_lr).str();
-  }
-  TrainTexts texts;
-  texts.config = options.trainFile = text(OPT_train_config);
-  texts.losses = this->texts(OPT_loss);
-  texts.lists = {std::move(optimizer), optional(OPT_scaler),
-                 optional(OPT_batch),  optional(OPT_reduce),
-                 optional(OPT_clip),   optional(OPT_loss_value)};
+  TrainTexts texts = readTrainTexts();
   Expected<TrainConfig> config = makeTrainConfig(texts);
   if (!config)
     return config.takeError();

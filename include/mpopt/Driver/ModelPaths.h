@@ -1,8 +1,8 @@
 //===- ModelPaths.h - The models that a word stands for ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_TOOLS_MPOPT_MODELPATHS_H
-#define MPOPT_TOOLS_MPOPT_MODELPATHS_H
+#ifndef MPOPT_DRIVER_MODELPATHS_H
+#define MPOPT_DRIVER_MODELPATHS_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -26,4 +26,4 @@ llvm::Expected<ModelPaths> expandModels(llvm::ArrayRef<std::string> words);
 
 } // namespace mpopt
 
-#endif // MPOPT_TOOLS_MPOPT_MODELPATHS_H
+#endif // MPOPT_DRIVER_MODELPATHS_H

@@ -1,7 +1,7 @@
 //===- ModelPaths.cpp - The models that a word stands for
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ModelPaths.h"
+#include "mpopt/Driver/ModelPaths.h"
 
 #include "mpopt/Import/Format.h"
 #include "mpopt/Support/InputFile.h"
