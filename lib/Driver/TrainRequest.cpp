@@ -238,7 +238,7 @@ std::vector<StepSetting> mpopt::describeSettings(const TrainConfig &config,
                        {"accumulate ", batch.accumulate},
                        {"world ", batch.world}}),
       lists.batch.has_value());
-  add("clip", listNumbers("", {{"", config.clip}}), lists.clip.has_value());
+  add("clipping", listNumbers("", {{"", config.clip}}), lists.clip.has_value());
   add("scaler", describeScaler(config.scaler), lists.scaler.has_value());
   if (config.reduce.type)
     add("reduce", toString(*config.reduce.type).str(),

@@ -71,7 +71,7 @@ struct ScaleReport {
 
 /// What is known of how the model is trained.
 struct StepSetting {
-  std::string name;   ///< `optimizer`, `batch`, `clip`, `scaler` or `reduce`.
+  std::string name; ///< `optimizer`, `batch`, `clipping`, `scaler` or `reduce`.
   std::string value;  ///< `adamw, lr 0.0003`.
   std::string source; ///< `options` or the name of a file.
 };
