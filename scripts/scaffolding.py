@@ -1,4 +1,4 @@
-"""The files of the tree that scripts/new-op, new-rule and new-format write."""
+"""The files of the tree that scripts/new-op, new-rule, new-format and new-domain write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scripts/new-rule, new-op, new-format and generate-docs, in a copy of the tree.
+"""scripts/new-rule, new-op, new-format, new-domain and generate-docs, in a copy of the tree.
 
 Building what they write takes too long here: TableGen accepts the records, the pieces
 are where the build looks for them, and, with the flags of a build that is there, the
@@ -26,7 +26,8 @@ LLVM = Path("/usr/lib/llvm-22")
 def tree(tmp_path: Path) -> Path:
     for folder in ("scripts", "cmake", "include", "passes", "lib", "docs", "python", "test/python/ranges", "test/unit/Numerics"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "CMakeLists.txt", tmp_path)
+    for file in ("CMakeLists.txt", "test/unit/CMakeLists.txt"):
+        shutil.copy(ROOT / file, tmp_path / file)
     return tmp_path
 
 
@@ -150,7 +151,7 @@ def test_recipes_run_as_written(tree: Path):
     recipes = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     commands = [shlex.split(command) for command in
                 re.findall(r"^ *scripts/(new-.*)$", recipes.replace("\\\n", ""), flags=re.M)]
-    assert [command for command, *_ in commands] == ["new-rule", "new-op", "new-op", "new-format"]
+    assert [command for command, *_ in commands] == ["new-rule", "new-op", "new-op", "new-format", "new-domain"]
     records = "".join(path.read_text() for path in [*(tree / "passes/rules/Rules").glob("*.td"),
                                                     *(tree / "include/mpopt/Dialect/Ops").glob("*.td")])
     for command, *arguments in commands:
@@ -333,6 +334,22 @@ def test_new_format(tree: Path):
     assert "case 99:\n    return Float8E3M4Type::get(context);\n  default:" in (tree / aten).read_text()
     assert is_formatted(*(tree / file for file in files))
     assert compiles(tree, table, aten)
+
+
+def test_new_domain(tree: Path):
+    files = run(tree, "new-domain", "QuiteNew").split()
+    header, source, library, test, tests = files
+    assert "  QuantizationErrors.cpp\n  QuiteNew.cpp\n" in (tree / library).read_text()
+    assert "  Propagate/QuiteNewTest.cpp\n" in (tree / tests).read_text()
+    assert is_formatted(*(tree / file for file in (header, source, test)))
+    assert compiles(tree, source)
+    assert f"{header}:1" in run(tree, "generate-docs", "--check", status=1)
+
+
+@pytest.mark.parametrize("name, reason", [
+    ("quite_new", "'quite_new' is not the name of a class"), ("NonFinite", "NonFinite is there already")])
+def test_new_domain_refuses(tree: Path, name: str, reason: str):
+    assert run(tree, "new-domain", name, status=1) == f"new-domain: {reason}\n"
 
 
 def test_new_format_needs_no_framework(tree: Path):
