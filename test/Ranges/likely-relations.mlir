@@ -27,18 +27,6 @@ func.func @cube(%x: tensor<64x64xf32> {mp.assume = {lo = -8.0 : f64, hi = 8.0 : 
 
 // -----
 
-// A mean of logarithms between 3.8 and 7.6, weighted by a softmax, is one of
-// them in size.
-func.func @weighted(%p: tensor<64x3xf32> {mp.assume = {lo = -20.0 : f64, hi = 20.0 : f64, mean = 0.0 : f64, std = 4.0 : f64}}, %x: tensor<64x3xf32> {mp.assume = {lo = 3.8 : f64, hi = 7.6 : f64, mean = 5.7 : f64, std = 1.1 : f64}}) {
-  %0 = mp.softmax %p : (tensor<64x3xf32>) -> tensor<64x3xf32>
-  %1 = mp.mul %0, %x : (tensor<64x3xf32>, tensor<64x3xf32>) -> tensor<64x3xf32>
-  // expected-remark @below {{, 7.6] mean 5.}}
-  %2 = mp.reduce_sum %1 {axes = array<i64: 1>} : (tensor<64x3xf32>) -> tensor<64xf32>
-  return
-}
-
-// -----
-
 // The running statistics say what the sums were in training: 5 and 3 on
 // average, with deviations of 2 and 4. An estimate of another order of
 // magnitude is of another input, and statistics of 0 and 1 were never trained.

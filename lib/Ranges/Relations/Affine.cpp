@@ -10,9 +10,6 @@
 // makes a number of an infinity. So the form bounds the finite results, and the
 // flags stay what they are.
 //
-// The form also shows a squared distance, |x|^2 + |z|^2 - 2 x z, in whatever
-// order it is added up: not negative, but for its roundings.
-//
 // Broadcasting aligns from the right at each step, so that a value takes part
 // in a result's element with the same element of its own wherever it occurs;
 // what moves elements (a reshape) ends the form.
@@ -20,18 +17,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Relations/RelationSupport.h"
-#include "mpopt/Ranges/Value/RowSupport.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
-#include "mpopt/Dialect/Ops/LinearOps.h"
-#include "mpopt/Dialect/Ops/ReductionOps.h"
-#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -198,187 +191,16 @@ static Cell evaluateForm(const LinearForm &form, ArrayRef<AbstractValue> values,
   return result;
 }
 
-//===----------------------------------------------------------------------===//
-// Squared distances
-//===----------------------------------------------------------------------===//
-
-/// Before ops that leave the elements in their order: only axes of size 1 are
-/// put in, taken out or moved.
-static Value peelOrder(Value value, Rounding &error) {
-  for (unsigned depth = 0; depth < 6; ++depth) {
-    value = peel(value, &error);
-    Operation *op = value.getDefiningOp();
-    if (isa_and_present<mp::UnsqueezeOp, mp::SqueezeOp>(op)) {
-      value = op->getOperand(0);
-      continue;
-    }
-    auto transpose = dyn_cast_if_present<mp::TransposeOp>(op);
-    MaybeShape shape =
-        transpose ? getShape(transpose.getInput()) : std::nullopt;
-    std::optional<ArrayRef<int64_t>> perm =
-        transpose ? transpose.getPerm() : std::nullopt;
-    if (!shape || !perm || perm->size() != shape->size())
-      return value;
-    SmallVector<int64_t> moved;
-    for (int64_t axis : *perm)
-      if ((*shape)[axis] != 1)
-        moved.push_back(axis);
-    if (!llvm::is_sorted(moved))
-      return value;
-    value = transpose.getInput();
-  }
-  return value;
-}
-
-namespace {
-/// Errors of casts in front of squares and products, where they count twice,
-/// and of the computed values.
-struct Errors {
-  Rounding casts, computed;
-};
-} // namespace
-
-/// The rows whose squares are summed along their last axis; null for others.
-static Value getSquaredRows(Value value, Errors &errors, TransferContext &ctx) {
-  Operation *op = peelOrder(value, errors.casts).getDefiningOp();
-  if (!isa_and_present<mp::ReduceSumOp, mp::ReduceSumSquareOp>(op))
-    return {};
-  std::optional<Axes> axes = getReducedAxes(op, ctx.shapes());
-  Value input = op->getOperand(0);
-  MaybeShape shape = getShape(input);
-  if (!axes || !shape || axes->size() != 1 ||
-      axes->front() != int64_t(shape->size()) - 1)
-    return {};
-  errors.computed.add(storeError(op->getResult(0)));
-  errors.computed.add(
-      {relativeSumError(ctx.sumFormat(op),
-                        double(std::max<int64_t>(shape->back(), 0)), 8),
-       0});
-  if (isa<mp::ReduceSumSquareOp>(op))
-    return peel(input, &errors.casts);
-  Operation *square = peel(input, &errors.casts).getDefiningOp();
-  Value squared = getSquared(square, ctx);
-  if (!squared)
-    return {};
-  errors.computed.add(functionError(square->getResult(0), ctx));
-  return peel(squared, &errors.casts);
-}
-
-/// z of a product's right operand, z^T.
-static Value getTransposed(mp::MatMulOp product, Errors &errors) {
-  if (product.getTransB())
-    return peel(product.getRhs(), &errors.casts);
-  auto transpose =
-      peel(product.getRhs(), &errors.casts).getDefiningOp<mp::TransposeOp>();
-  MaybeShape shape = transpose ? getShape(transpose.getInput()) : std::nullopt;
-  if (!shape || shape->size() < 2)
-    return {};
-  SmallVector<int64_t> perm =
-      llvm::to_vector(llvm::seq<int64_t>(0, int64_t(shape->size())));
-  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
-  if (!transpose.getPerm() || !llvm::equal(*transpose.getPerm(), perm))
-    return {};
-  return peel(transpose.getInput(), &errors.casts);
-}
-
-/// True if broadcasting gives row i (or column j) of `product` the element that
-/// belongs to row i of x (row j of z).
-static bool isAlong(Value value, Value product, bool byRow) {
-  MaybeShape of = getShape(value), to = getShape(product);
-  if (!of || !to || to->size() < 2)
-    return false;
-  size_t rank = to->size();
-  if (!byRow && of->size() == 1 && rank == 2)
-    return of->back() == to->back();
-  if (of->size() != rank)
-    return false;
-  Shape expected = *to;
-  expected[byRow ? rank - 1 : rank - 2] = 1;
-  return *of == expected && !llvm::is_contained(expected, kDynamic);
-}
-
-/// The estimate in other forms, and what replaces this one's moments:
-/// expectSquaredDistance (SquaredDistance.cpp).
-static void refineDistance(const LinearForm &form, AbstractValue &value,
-                           TransferContext &ctx) {
-  if (form.terms.size() != 3 || !(form.shift.lo >= 0))
-    return;
-  const LinearForm::Term *scores =
-      llvm::find_if(form.terms, [](const LinearForm::Term &term) {
-        return isa_and_present<mp::MatMulOp>(term.value.getDefiningOp());
-      });
-  if (scores == form.terms.end() || !(scores->factor < 0))
-    return;
-  auto product = scores->value.getDefiningOp<mp::MatMulOp>();
-  Errors errors;
-  errors.computed = storeError(product.getResult());
-  Value x = peel(product.getLhs(), &errors.casts);
-  Value z = getTransposed(product, errors);
-  MaybeShape shape = getShape(product.getLhs());
-  if (!z || product.getTransA() || product.getAlpha().convertToDouble() != 1 ||
-      !shape || shape->back() <= 0)
-    return;
-  bool byRow = false, byColumn = false;
-  for (const LinearForm::Term &term : form.terms) {
-    if (&term == scores)
-      continue;
-    Value rows = getSquaredRows(term.value, errors, ctx);
-    if (!rows || term.factor * 2 != -scores->factor)
-      return;
-    if (rows == x && !byRow && isAlong(term.value, product.getResult(), true))
-      byRow = true;
-    else if (rows == z && isAlong(term.value, product.getResult(), false))
-      byColumn = true;
-  }
-  if (!byRow || !byColumn)
-    return;
-  double count = double(shape->back());
-  const FloatFormat &sums = ctx.productFormat(product.getLhs());
-  errors.computed.add(
-      {relativeSumError(sums, count, 8), (count + 8) * sums.minSubnormal});
-  double most = std::max(ctx.of(x).hull().absMax(), ctx.of(z).hull().absMax());
-  double relative = 2 * errors.casts.relative + errors.computed.relative;
-  double absolute = errors.casts.absolute + errors.computed.absolute;
-  // Each of the two sums of squares and, twice, of products is at most
-  // count most^2.
-  double scale = -scores->factor / 2;
-  double off = scale * (1.25 * relative * 4 * count * most * most +
-                        8 * count * absolute * (1 + most)) +
-               form.error();
-  if (!(relative < 0.1) || !std::isfinite(off))
-    return;
-  clamp(value, form.shift.lo - off, kInfinity);
-  if (!value.hasLikely())
-    return;
-  // The distance of independent rows is a scaled chi-square variable, that of
-  // equal ones 0.
-  double spread = std::sqrt(2 / count);
-  for (CellRef cell : value.mutableCells()) {
-    double reach = (cell.likelyHi - cell.mean) / std::sqrt(cell.variance);
-    if (cell.empty() || !(cell.mean > 0) || !(reach > 0))
-      continue;
-    cell.variance = cell.mean * cell.mean * spread * spread;
-    reach = std::min(reach, 6.0) * spread;
-    cell.likelyLo = x == z ? 0 : cell.mean * std::exp(-reach);
-    cell.likelyHi =
-        std::min(cell.likelyHi, cell.mean * (1 + reach + reach * reach / 2));
-  }
-}
-
 void relations::refineAffine(Operation *op, AbstractValue &value,
                              TransferContext &ctx) {
-  // |x|^2 + |y|^2 - 2 x y has depth 3, with casts on the way 6.
+  // x - z + z - x has depth 3, with casts on the way 6.
   constexpr unsigned kDepth = 6;
   LinearForm form(ctx);
   double right = isa<mp::SubOp>(op) ? -1 : 1;
   if (!form.add(op->getOperand(0), 1, kDepth) ||
       !form.add(op->getOperand(1), right, kDepth))
     return;
-  bool maybeDistance = form.terms.size() == 3;
-  if ((!form.cancels() && !maybeDistance) || !form.round())
-    return;
-  refineDistance(form, value, ctx);
-  if (!form.cancels())
+  if (!form.cancels() || !form.round())
     return;
   llvm::erase_if(form.terms,
                  [](const LinearForm::Term &term) { return term.factor == 0; });

@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   x - max(x) <= 0, x - min(x) >= 0, x - max(x, y) <= 0, x - min(x, y) >= 0
-//   mean(x^2) - mean(x)^2 >= 0
 //   sum(exp(x - max(x))) >= 1
 //   z - log(sum(exp(z))) <= 0
-//   ‖x - mean(x)‖ <= ‖x‖
 //   mean(x^2) - mean(x)^2 is expected to be the variance
 //   x sigmoid(x) >= -0.2785, x P(normal < x) >= -0.17
 //
@@ -106,64 +104,6 @@ static void refineByLimit(mp::SubOp op, Operation *limit, bool swapped,
   }
 }
 
-/// A projection, but for the mean's error.
-static void refineDeviation(mp::SubOp op, Operation *mean, AbstractValue &value,
-                            TransferContext &ctx) {
-  const AbstractValue &x = ctx.of(op.getLhs());
-  std::optional<Axes> axes = getReducedAxes(mean, ctx.shapes());
-  if (!x.norm || !axes || axes->size() != 1 || axes->front() != x.norm->axis ||
-      peel(op.getLhs(), Peel::Rounded) !=
-          peel(mean->getOperand(0), Peel::Rounded) ||
-      !isRowScale(op.getRhs(), op.getLhs(), *axes))
-    return;
-  double n = double(x.norm->count);
-  Rounding error = storeError(mean->getResult(0));
-  peel(op.getLhs(), &error);
-  peel(mean->getOperand(0), &error);
-  getReduction(op.getRhs(), &error);
-  error.add(storeError(op.getResult()));
-  error.add(functionError(op.getResult(), ctx));
-  error.add({relativeSumError(ctx.sumFormat(mean), n, 8), 0});
-  double most = x.hull().absMax();
-  double bound = x.norm->bound * (1 + 2 * error.relative) +
-                 std::sqrt(n) * 2 * (error.relative * most + error.absolute);
-  setNorm(value, x.norm->axis, bound, x.norm->count);
-}
-
-/// mean(x^2) - mean(x)^2: a variance, but for what the two means and squares
-/// are off.
-static void refineVariance(mp::SubOp op, Operation *mean, AbstractValue &value,
-                           TransferContext &ctx) {
-  Rounding error;
-  Operation *square = peel(mean->getOperand(0), &error).getDefiningOp();
-  Operation *outer = peel(op.getRhs(), &error).getDefiningOp();
-  Value x = getSquared(square, ctx), centre = getSquared(outer, ctx);
-  Operation *other = centre ? getReduction(centre, &error) : nullptr;
-  if (!x || !isa_and_present<mp::ReduceMeanOp>(other) ||
-      peel(other->getOperand(0), &error) != peel(x, &error))
-    return;
-  std::optional<Axes> axes = getReducedAxes(mean, ctx.shapes());
-  std::optional<double> n =
-      axes ? rowLength(mean->getOperand(0), *axes) : std::nullopt;
-  if (!n || getReducedAxes(other, ctx.shapes()) != axes ||
-      getShape(op.getLhs()) != getShape(op.getRhs()) ||
-      getShape(mean->getResult(0)) != getShape(centre) || !getShape(centre))
-    return;
-  getReduction(op.getLhs(), &error);
-  for (Value stored : {square->getResult(0), outer->getResult(0)})
-    error.add(functionError(stored, ctx));
-  for (Operation *reduction : {mean, other}) {
-    error.add(storeError(reduction->getResult(0)));
-    error.add({relativeSumError(ctx.sumFormat(reduction), *n, 8),
-               ctx.sumFormat(reduction).minSubnormal});
-  }
-  double most = ctx.of(x).hull().absMax();
-  double off =
-      4 * error.relative * most * most + 4 * error.absolute * (1 + most);
-  if (error.relative < 0.25 && std::isfinite(off))
-    clamp(value, -off, kInfinity);
-}
-
 /// The reduction that computes a mean, which may be written as a sum times the
 /// reciprocal of the number of its terms; null if there is none.
 static Operation *getMean(Value value, TransferContext &ctx) {
@@ -247,14 +187,9 @@ static void refineDifference(mp::SubOp op, AbstractValue &value,
     if (isa_and_present<mp::MaxOp, mp::MinOp>(limit))
       refineByLimit(op, limit, swapped, value, ctx);
   }
-  Operation *left = getReduction(op.getLhs());
-  if (isa_and_present<mp::ReduceMeanOp>(left))
-    refineVariance(op, left, value, ctx);
   expectVariance(op, value, ctx);
   Operation *right = getReduction(op.getRhs());
-  if (isa_and_present<mp::ReduceMeanOp>(right))
-    refineDeviation(op, right, value, ctx);
-  else if (isa_and_present<mp::LogOp, mp::ReduceLogSumExpOp>(right))
+  if (isa_and_present<mp::LogOp, mp::ReduceLogSumExpOp>(right))
     refineLogSoftmax(op, right, value, ctx);
 }
 
@@ -288,27 +223,6 @@ static void refineShiftedSum(mp::ReduceSumOp op, AbstractValue &value,
     return;
   Rounding own = functionError(exp.getResult(), ctx);
   clamp(value, 1 - own.relative, kInfinity);
-}
-
-/// sum(p x) with weights p that add up to 1, as a softmax gives them, is
-/// expected among the values that it averages, however far a sum of as many
-/// independent products might be.
-static void expectCombination(mp::ReduceSumOp op, AbstractValue &value,
-                              TransferContext &ctx) {
-  auto product = peel(op.getInput(), Peel::Rounded).getDefiningOp<mp::MulOp>();
-  std::optional<Axes> axes = getReducedAxes(op, ctx.shapes());
-  if (!product || !axes || axes->size() != 1 || !value.hasLikely())
-    return;
-  for (unsigned index : {0u, 1u}) {
-    const AbstractValue &weights = ctx.of(product->getOperand(index));
-    const AbstractValue &averaged = ctx.of(product->getOperand(1 - index));
-    const std::optional<RowSumFact> &sum = weights.rowSum;
-    if (!sum || sum->axis != axes->front() || sum->lo < 0.5 || sum->hi > 2 ||
-        weights.rank() != ctx.rankOf(op.getInput()) || !averaged.hasLikely())
-      continue;
-    Cell all = averaged.hull();
-    expectWithin(value, {all.likelyLo, all.likelyHi});
-  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -395,10 +309,7 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
         expectSquaredDistance(result, value, ctx);
       })
       .Case([&](mp::GemmOp) { expectSquaredDistance(result, value, ctx); })
-      .Case([&](mp::ReduceSumOp sum) {
-        refineShiftedSum(sum, value, ctx);
-        expectCombination(sum, value, ctx);
-      })
+      .Case([&](mp::ReduceSumOp sum) { refineShiftedSum(sum, value, ctx); })
       .Case([&](mp::LogOp log) { expectLogSoftmax(log, value, ctx); })
       .Case([&](mp::ExpOp exp) { expectMaskedExponential(exp, value, ctx); })
       .Case<mp::TriluOp, mp::WhereOp, mp::MaskedFillOp>(

@@ -4,8 +4,7 @@
 // |u|^2 + |v|^2 - 2 u . v is |u - v|^2: nearest entries of a codebook, kernels
 // of all pairs, contrastive losses. Its three terms depend on each other; were
 // they independent, half of the distances near 0 would be expected below it.
-// The estimate only, since rounding may take more than a small distance; the
-// bound, by plain products of matrices, is refineDistance's (Affine.cpp).
+// The estimate only, since rounding may take more than a small distance.
 //
 //===----------------------------------------------------------------------===//
 
