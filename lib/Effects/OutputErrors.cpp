@@ -11,7 +11,6 @@
 #include "OutputErrors.h"
 
 #include "Contention.h"
-#include "Drift.h"
 #include "OwnSlope.h"
 #include "Parts.h"
 #include "PostDominators.h"
@@ -27,8 +26,6 @@
 #include "mpopt/Propagate/LoopStates.h"
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
-
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -73,8 +70,7 @@ static std::vector<Part> chooseParts(ArrayRef<OutputEffect> outputs) {
   return chosen;
 }
 
-/// The same, without those that have no error, and with logits in the place of
-/// logistic functions that are about 0.
+/// The same, without those that have no error.
 static std::vector<Part> findParts(ArrayRef<OutputEffect> outputs,
                                    const RangeAnalysis &ranges) {
   std::vector<Part> parts = chooseParts(outputs);
@@ -84,11 +80,6 @@ static std::vector<Part> findParts(ArrayRef<OutputEffect> outputs,
            ranges.preRounding(part.value).constant() == 0.0 &&
            !hasRole(part.value.getDefiningOp(), Role::Quantization);
   });
-  for (Part &part : parts)
-    if (Value logits = findDoubtful(part.value, ranges)) {
-      part.value = logits;
-      part.doubtful = true;
-    }
   return parts;
 }
 
@@ -173,34 +164,6 @@ static Unknown describeLacking(Operation *op) {
   return {describeOp(op) + " has no gradient", "", op};
 }
 
-static Unknown describe(const Drift &drift) {
-  return {llvm::formatv("its estimate drifts with depth: from {0} to {1} "
-                        "the gradient grows 2^{2:f1} times as much as the "
-                        "values of {3} residual blocks allow",
-                        describeValue(drift.first), describeValue(drift.last),
-                        std::log2(drift.excess) / 2, drift.blocks),
-          "", drift.last.getDefiningOp()};
-}
-
-/// Withdraws large errors that estimates which drift with depth give. A small
-/// one stays: it is small whatever it is too large by.
-static void withdrawDrifting(MutableArrayRef<Part> parts, Block &body,
-                             const RangeAnalysis &ranges,
-                             const OutputGradients &gradients) {
-  // Half of the error that is a warning by default.
-  constexpr double kSmall = 0.01;
-  auto isLarge = [&](const Part &part) {
-    return part.isKnown() && part.sum > kSmall * kSmall;
-  };
-  if (llvm::none_of(parts, isLarge))
-    return;
-  DriftCheck check(body, ranges);
-  for (auto [index, part] : llvm::enumerate(parts))
-    if (isLarge(part))
-      if (std::optional<Drift> drift = check.find(index, gradients))
-        part.setUnknown(describe(*drift));
-}
-
 /// An output of which nothing but 0 is expected: quantisation took its largest
 /// value, or it is none.
 static void judgeLost(OutputEffect &output, ArrayRef<Part *> parts) {
@@ -278,7 +241,7 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
     errors += all * part->sum;
     for (auto [sum, square] : llvm::zip(byCause, part->byCause))
       sum += all * square;
-    squares += part->doubtful ? size.count * size.most * size.most : all;
+    squares += all;
   }
   output.rms = output.error = 0;
   if (most == 0)
@@ -328,8 +291,7 @@ OutputErrors::OutputErrors(ModuleOp module, const RangeAnalysis &ranges,
       quantization(ranges), moments(ranges), decisions(ranges, moments) {
   runDomains();
   for (auto [index, part] : llvm::enumerate(parts)) {
-    part.size = part.doubtful ? sizeOfDoubtful(part.value, ranges)
-                              : sizeOf(part.value, ranges);
+    part.size = sizeOf(part.value, ranges);
     if (!part.size)
       part.setUnknown(describeUnestimated(part.value, ranges));
     else if (gradients.lacks(index))
@@ -410,9 +372,6 @@ void OutputErrors::add(Source source) {
                        "", source.unknown.getDefiningOp()});
       continue;
     }
-    // Arguments that are about 0 are hardly rounded.
-    if (part.doubtful && source.place == part.value)
-      continue;
     if (!error)
       error = errorOf(source, gradient);
     if (!*error)
@@ -532,7 +491,6 @@ void OutputErrors::addTo(Part &part, const Source &source,
 
 void OutputErrors::judge(MutableArrayRef<OutputEffect> outputs) {
   addAll();
-  withdrawDrifting(parts, body, ranges, gradients);
   std::vector<Contention> contentions =
       findContentions(body, ranges, gradients, moments);
   for (auto [index, part] : llvm::enumerate(parts))

@@ -27,8 +27,6 @@ struct Part : SquaredError {
     if (isKnown())
       unknown = std::move(why);
   }
-  /// The value is what a logistic function is of that makes the output.
-  bool doubtful = false;
   /// Nothing but 0 is left of it by quantisation.
   bool isLost = false;
 };

@@ -77,18 +77,3 @@ std::optional<OutputSize> mpopt::sizeOf(Value output,
   size.normal = size.count * size.rms * size.rms;
   return size;
 }
-
-std::optional<OutputSize> mpopt::sizeOfDoubtful(Value logits,
-                                                const RangeAnalysis &ranges) {
-  std::optional<OutputSize> size = sizeOf(logits, ranges);
-  MaybeShape shape = getShape(logits);
-  if (!size || !shape || shape->empty())
-    return std::nullopt;
-  // The logistic function at 0: its slope and its value.
-  constexpr double kSlope = 0.25, kEven = 0.5;
-  size->count = size->moving =
-      std::max(1.0, size->count / double(std::max<int64_t>(shape->back(), 1)));
-  size->rms *= kSlope;
-  size->most = kEven;
-  return size;
-}

@@ -28,11 +28,6 @@ struct OutputSize {
 std::optional<OutputSize> sizeOf(mlir::Value output,
                                  const RangeAnalysis &ranges);
 
-/// The size of a logistic function's results by its arguments, of which one in
-/// a row is taken to be about 0: there the slope is 1 / 4 and the result 1 / 2.
-std::optional<OutputSize> sizeOfDoubtful(mlir::Value logits,
-                                         const RangeAnalysis &ranges);
-
 } // namespace mpopt
 
 #endif // MPOPT_LIB_EFFECTS_OUTPUTSIZE_H

@@ -3,8 +3,6 @@
 
 #include "Parts.h"
 
-#include "mpopt/Dialect/Match.h"
-#include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
@@ -94,15 +92,6 @@ SmallVector<Value> mpopt::findParts(Value output) {
         parts.push_back(operand);
   }
   return parts;
-}
-
-Value mpopt::findDoubtful(Value output, const RangeAnalysis &ranges) {
-  auto sigmoid = getMaker<mp::SigmoidOp>(output, Peel::CastsAndViews);
-  if (!sigmoid)
-    return {};
-  Value logits = sigmoid->getOperand(0);
-  const AbstractValue &x = ranges.preRounding(logits);
-  return x.hasLikely() && x.hull().likelyHi < 0 ? logits : Value();
 }
 
 size_t mpopt::countOpsBehind(Value value) {

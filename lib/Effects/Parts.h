@@ -10,7 +10,6 @@
 #ifndef MPOPT_LIB_EFFECTS_PARTS_H
 #define MPOPT_LIB_EFFECTS_PARTS_H
 
-#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Report/Effect.h"
 
 #include "mlir/IR/Value.h"
@@ -26,13 +25,6 @@ llvm::SmallVector<mlir::Value> findParts(mlir::Value output);
 /// them makes it; empty where none does, or a dim is open.
 std::vector<EffectSlice> findSlices(mlir::Value output,
                                     llvm::ArrayRef<mlir::Value> blocks);
-
-/// The argument of the logistic function that makes an output, all of whose
-/// elements are expected below 1 / 2; null for other outputs. A detector that
-/// is sure of nothing, on any input, is not what was trained: it is used for
-/// the elements that are near or above 1 / 2, of which an estimate of typical
-/// ones knows nothing.
-mlir::Value findDoubtful(mlir::Value output, const RangeAnalysis &ranges);
 
 /// The number of ops that the value depends on.
 size_t countOpsBehind(mlir::Value value);

@@ -102,27 +102,8 @@ static std::optional<WrittenOut> matchLogOfRunningSum(mp::LogOp log) {
   return found;
 }
 
-/// a / e^x, whose gradient by x is the quotient itself: that of a division by
-/// what is next to 0, times what is next to 0.
-static std::optional<WrittenOut> matchOverExponential(mp::DivOp div) {
-  auto exponential = peel(div->getOperand(1)).getDefiningOp<mp::ExpOp>();
-  if (!exponential)
-    return std::nullopt;
-  WrittenOut found;
-  found.members = {exponential, div};
-  found.averaged.push_back(exponential.getResult());
-  found.result = div;
-  found.dividend = div->getOperand(0);
-  found.input = exponential.getInput();
-  return found;
-}
-
 std::vector<WrittenOut> mpopt::findWrittenOut(ModuleOp module) {
   std::vector<WrittenOut> found;
-  module.walk([&](mp::DivOp div) {
-    if (std::optional<WrittenOut> quotient = matchOverExponential(div))
-      found.push_back(std::move(*quotient));
-  });
   module.walk([&](mp::LogOp log) {
     if (std::optional<WrittenOut> logarithm = matchLogOfSoftmax(log))
       found.push_back(std::move(*logarithm));
@@ -211,30 +192,16 @@ static Operation *makeNormOfRows(OpBuilder &builder, const WrittenOut &norm) {
                            made->getResult(0), factor.getResult());
 }
 
-/// a e^-x.
-static Operation *makeOverExponential(OpBuilder &builder,
-                                      const WrittenOut &quotient) {
-  Location loc = quotient.result->getLoc();
-  Type type = quotient.input.getType();
-  Value negative = mp::NegOp::create(builder, loc, type, quotient.input);
-  Value factor = mp::ExpOp::create(builder, loc, type, negative);
-  return mp::MulOp::create(builder, loc,
-                           quotient.result->getResult(0).getType(),
-                           quotient.dividend, factor);
-}
-
 Operation *mpopt::fuse(const WrittenOut &composite) {
   Value result = composite.result->getResult(0);
   const std::optional<Length> &length = composite.length;
-  if (!composite.dividend && (!length || length->divided) &&
+  if ((!length || length->divided) &&
       composite.input.getType() != result.getType())
     return nullptr;
   OpBuilder builder(result.getContext());
   builder.setInsertionPointAfter(composite.result);
   Operation *made;
-  if (composite.dividend)
-    made = makeOverExponential(builder, composite);
-  else if (length)
+  if (length)
     made = length->divided ? makeShares(builder, composite)
                            : makeNormOfRows(builder, composite);
   else

@@ -31,8 +31,6 @@ struct WrittenOut : Composite {
   llvm::SmallVector<mlir::Value, 1> small;
   /// The length of a norm of rows, or of rows over their lengths.
   std::optional<Length> length;
-  /// The dividend a of a / e^x, where `input` is x.
-  mlir::Value dividend;
 };
 
 std::vector<WrittenOut> findWrittenOut(mlir::ModuleOp module);
