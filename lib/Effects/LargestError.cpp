@@ -5,7 +5,6 @@
 
 #include "OutputSize.h"
 
-#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Likely.h"
@@ -33,10 +32,10 @@ bool mpopt::isElementwise(Value value, Value output) {
     // Roles under which an element depends on one of each operand.
     constexpr Role kElementwise = Role::Arithmetic | Role::Negation |
                                   Role::Limit | Role::LimitsBelow |
-                                  Role::LimitsAbove | Role::Rectifier |
-                                  Role::Quantization | Role::Rearranges;
-    if (!isa<mp::CastOp, mp::IdentityOp>(user) &&
-        !hasRole(user, kElementwise) && !roundsToWhole(user))
+                                  Role::LimitsAbove | Role::Rectifier;
+    OpKind kind = getOpKind(user);
+    if (kind != OpKind::Copy && kind != OpKind::Round &&
+        !hasRole(user, kElementwise))
       return false;
     value = user->getResult(0);
   }

@@ -9,7 +9,6 @@
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Names.h"
-#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/StorageTypes.h"
@@ -307,9 +306,9 @@ SmallVector<Value, 2> OutputEffects::sourcesOf(Value value) const {
       llvm::append_range(work, op->getOperands());
   }
   // A constant is rounded by the casts that store it.
-  if (isa_and_nonnull<mp::ConstantOp>(value.getDefiningOp()))
+  if (isConstant(value))
     for (Operation *user : value.getUsers())
-      if (isa<mp::CastOp>(user))
+      if (getOpKind(user) == OpKind::Copy)
         sources.push_back(user->getResult(0));
   return sources;
 }

@@ -3,15 +3,14 @@
 
 #include "OutputSize.h"
 
-#include "Parts.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Propagate/MeanSquare.h"
 
 #include "mpopt/Dialect/Composite.h"
-#include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Ranges/Value/FunctionOf.h"
 
 #include <cmath>
 
@@ -46,7 +45,8 @@ static double shareMoving(Value output, double mean, double square) {
     return 1;
   if (hasRole(getResultMeaning(op), Role::Softmax))
     return std::min(1.0, mean * mean / square);
-  if (isa<mp::SigmoidOp>(op))
+  std::optional<Unary> function = getFunction(op);
+  if (function && function->function == UnaryFunction::Sigmoid)
     return std::clamp(4 * (mean - square), 0.0, 1.0);
   return 1;
 }

@@ -6,11 +6,11 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Names.h"
-#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/ConstantText.h"
 #include "mpopt/Hazards/RangeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Propagate/OpKind.h"
 #include "mpopt/Report/RuleTable.h"
 
 #include <cmath>
@@ -154,7 +154,7 @@ static double withTwoDigits(double number) {
 /// True for truth values as numbers, which no rounding changes.
 static bool holdsTruths(Value value) {
   Operation *op = getMaker(value, Peel::InsertedCasts);
-  return isa_and_present<mp::CastOp>(op) &&
+  return op && getOpKind(op) == OpKind::Copy &&
          getElementType(op->getOperand(0)).isInteger(1);
 }
 
