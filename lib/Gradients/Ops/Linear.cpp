@@ -81,52 +81,6 @@ static void giveChannels(SpreadContext &ctx, ArrayRef<double> mean,
   ctx.give(0, std::move(value), spread);
 }
 
-/// Products of a gradient whose elements add up to 0 along the sum: what all
-/// rows of the weights have in common meets 0. The weights are taken less the
-/// mean of their rows, each row weighted as it varies: exact for an element
-/// that is hit and the others that make up for it.
-static bool giveCentred(SpreadContext &ctx, Value input, Value weight,
-                        bool transposed, double alpha, const Spread &spread) {
-  int64_t rank = TransferContext::rankOf(input);
-  if (!ctx.isGradient(input) || ctx.spread(input).zeroSum != rank - 1)
-    return false;
-  bool swapped;
-  std::optional<WeightSource> source = getMatrixSource(ctx, weight, swapped);
-  const AbstractValue &dy = ctx.of(input);
-  if (!source || source->shape.size() != 2 || dy.rank() != size_t(rank))
-    return false;
-  bool flipped = transposed != swapped;
-  LinearRequest request;
-  request.weights = source->tensor;
-  request.k = uint64_t(source->shape[flipped ? 1 : 0]);
-  request.n = uint64_t(source->shape[flipped ? 0 : 1]);
-  request.transposed = flipped;
-  AbstractValue classes = dy.keeping({rank - 1});
-  std::vector<double> shares, mean, variance, reach;
-  double all = 0;
-  for (const Cell &cell : classes.cells()) {
-    mean.push_back(cell.mean);
-    variance.push_back(cell.variance);
-    reach.push_back((cell.likelyHi - cell.likelyLo) / 2);
-    shares.push_back(cell.variance);
-    all += cell.variance;
-  }
-  if (!(all > 0) || !std::isfinite(all))
-    return false;
-  double repeated = shares.size() == 1 ? double(request.k) : 1;
-  for (double &share : shares)
-    share /= all * repeated;
-  request.inputs.mean = shares;
-  std::vector<double> centre = linearSums(request, ctx.sharedSums()).mean;
-  request.weights.zeroPoints = centre;
-  request.inputs.mean = mean;
-  request.inputs.variance = variance;
-  request.inputs.halfRange = reach;
-  LinearSums sums = linearSums(request, ctx.sharedSums());
-  giveChannels(ctx, sums.mean, sums.variance, sums.tail, alpha, spread);
-  return true;
-}
-
 //===----------------------------------------------------------------------===//
 // A sample of large weights
 //===----------------------------------------------------------------------===//
@@ -205,23 +159,23 @@ static std::optional<TermMoments> findEvenTerms(const AbstractValue &terms,
 /// Products with weights so large that some terms of each sum stand for the
 /// others: 256 give the sum of squares within 9 %. Pieces of rows or whole rows
 /// are read, as they lie in memory.
-static bool giveSampled(SpreadContext &ctx, Value input, Value weight,
+static void giveSampled(SpreadContext &ctx, Value input, Value weight,
                         bool transposed, double alpha, const Spread &spread) {
   std::optional<WeightView> view = ctx.weights(weight);
   if (!ctx.isGradient(input) || cast<BackwardSpreadContext>(ctx).readsAll() ||
       !view || view->splat || view->shape.size() != 2 ||
       view->size() < kLargeWeights)
-    return false;
+    return;
   int64_t rows = view->shape[0], columns = view->shape[1];
   int64_t terms = transposed ? columns : rows;
   int64_t outputs = transposed ? rows : columns;
   const AbstractValue &dy = ctx.of(input);
   if (terms < 2 * kSampled || !dy.hasLikely() || dy.rank() < 1)
-    return false;
+    return;
   std::optional<TermMoments> moments =
       findEvenTerms(dy.keeping({int64_t(dy.rank()) - 1}), size_t(terms));
   if (!moments)
-    return false;
+    return;
   std::vector<double> mean(outputs), variance(outputs), tail(outputs);
   // Multiples of the golden ratio are even whatever the count.
   auto spreadOut = [](int64_t index, int64_t count) {
@@ -245,10 +199,9 @@ static bool giveSampled(SpreadContext &ctx, Value input, Value weight,
     variance[output] *= scale;
     tail[output] = likely::tailFromPower(tail[output] * scale);
     if (!std::isfinite(variance[output]) || !std::isfinite(tail[output]))
-      return false;
+      return;
   }
   giveChannels(ctx, mean, variance, tail, alpha, spread);
-  return true;
 }
 
 /// Labels of a product of matrices: rows -1, sums -2, columns -3, batch dims
@@ -279,8 +232,8 @@ static void giveProduct(SpreadContext &ctx, Value a, Value b, bool transA,
                            makeFactor(ctx, b, right), result, alpha);
   if (isFixed(ctx, b)) {
     Spread spread = giveWeighted(ctx, a, b, left, result, terms);
-    if (!transA && !giveSampled(ctx, a, b, transB, alpha, spread))
-      giveCentred(ctx, a, b, transB, alpha, spread);
+    if (!transA)
+      giveSampled(ctx, a, b, transB, alpha, spread);
     return;
   }
   if (isFixed(ctx, a)) {
