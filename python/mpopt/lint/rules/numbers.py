@@ -24,7 +24,7 @@ LARGEST_FP16 = 65504
 FLUSHED_FP16 = 2.0 ** -25
 LEAST_EPSILON = 1e-7
 # A script that computes in FP16, by its words.
-FP16_WORDS = ("autocast", "gradscaler", "float16", ".half(", "fp16", "mixed_precision")
+FP16_WORDS = re.compile(r"gradscaler|(?<!b)float16|(?<!b)fp16|\.half\(|mixed_precision", re.I)
 # Functions whose results leave FP16 for arguments of a few digits, with where they do.
 STEEP = {"exp": "above 11.09", "expm1": "above 11.09", "cosh": "above 11.78", "sinh": "above 11.78",
          "pow": "above 256 for a square", "log": "of values that FP16 rounds to 0", "log2": "of values that FP16 rounds to 0",
@@ -149,15 +149,29 @@ def division_in_half(program: Program) -> Iterator[Report]:
                          "terms are flushed: .float() first")
 
 
+def may_compute_in_fp16(program: Program) -> bool:
+    """True if a script shows FP16: by a word, or by a region that may be in it."""
+    if FP16_WORDS.search(program.script.text):
+        return True
+    regions = [event.result.parts for event in program.calls_that_make(values.REGION)]
+    regions += [event.subject.parts for event in program.of_kind(events.CONTEXT)]
+    return any(not region.null and region.enabled is not False and (not region.dtype or region.dtype == "f16") for region in regions)
+
+
+def is_of_numbers(event: Event, name: str) -> bool:
+    """True if `where` chooses between numbers, which gives a tensor in FP32."""
+    return name == "where" and len(event.arguments) == 3 and all(values.is_number(value) for value in event.arguments[1:])
+
+
 @rule
 def mask_out_of_range(program: Program) -> Iterator[Report]:
-    if not any(word in program.script.lower for word in FP16_WORDS):
+    if not may_compute_in_fp16(program):
         return
     for event in program.calls_of("masked_fill", "masked_fill_", "where"):
         name, tensor, arguments = operation(event)
         if event.callee.kind == values.METHOD and event.callee.name in ("masked_fill", "masked_fill_"):
             name, tensor, arguments = event.callee.name, event.callee.parts, event.arguments
-        if not name:
+        if not name or is_of_numbers(event, name):
             continue
         given = [*arguments, *event.keywords.values()]
         for value in given:

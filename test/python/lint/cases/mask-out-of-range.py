@@ -41,3 +41,18 @@ import torch
 
 def attend(scores, mask):
     return scores.masked_fill(mask, -1e9)
+# case: in a script of BF16, and where a region is switched off
+import torch
+
+def attend(scores, mask):
+    with torch.autocast("cuda", enabled=False):
+        scores = scores.to(torch.bfloat16) + (1.0 - mask) * -1e9
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        return scores.masked_fill(mask == 0, -1e9)
+# case: numbers, which make a tensor in FP32
+import torch
+
+def bias(mask, x):
+    with torch.autocast("cuda", torch.float16):
+        kept = torch.where(mask, x, -1e9)  # finds warning
+        return kept + torch.where(mask, 0.0, -2.38e38)
