@@ -232,6 +232,13 @@ def cast_in_autocast(program: Program) -> Iterator[Report]:
                          "casts: ops that it keeps in FP32 start from a rounded value")
 
 
+def is_read(event: events.Event) -> bool:
+    """True if a tensor becomes a number of Python in the statement of an event: nothing flows back through it."""
+    calls = [node for node in ast.walk(event.statement) if isinstance(node, ast.Call)] if event.statement else []
+    return any(getattr(call.func, "attr", "") in ("item", "tolist", "numpy") and any(node is event.node for node in ast.walk(call.func))
+               for call in calls)
+
+
 @rule
 def loss_in_half(program: Program) -> Iterator[Report]:
     for event in program.of_kind(events.CAST, events.LOSS):
@@ -241,7 +248,10 @@ def loss_in_half(program: Program) -> Iterator[Report]:
                 change = None
                 if isinstance(method, ast.Attribute) and method.attr in ("half", "bfloat16"):
                     change = fixes.rename_method(program.script, event.node, "float")
-                yield Report(event.node, f"the loss is rounded to {NAMES[event.dtype]}", change)
+                if event.no_grad or is_read(event):
+                    yield Report(event.node, f"the loss that is logged is rounded to {NAMES[event.dtype]}", change, severity="note")
+                else:
+                    yield Report(event.node, f"the loss is rounded to {NAMES[event.dtype]}", change)
         elif not event.in_autocast and event.arguments:
             dtype = event.arguments[0].dtype
             if dtype in LOW and event.callee.kind in (values.NAME, values.MODULE):
@@ -256,6 +266,12 @@ def half_default_dtype(program: Program) -> Iterator[Report]:
     for event in program.calls_of("set_default_dtype", "set_default_tensor_type"):
         if event.callee.name in ("torch.set_default_dtype", "torch.set_default_tensor_type") and event.arguments:
             dtype = event.arguments[0].dtype
-            if dtype in LOW:
+            if dtype in LOW and not is_restored(program, event):
                 yield Report(event.node, f"all tensors and weights made from here on are {NAMES[dtype]}, those of "
                              "losses, norms and the optimizer's state too")
+
+
+def is_restored(program: Program, event: events.Event) -> bool:
+    """True if another call of the same function sets another default type later: that of what is made in between is meant."""
+    return any(other.function is event.function and other.order > event.order and other.arguments and other.arguments[0].dtype not in LOW
+               for other in program.calls_of("set_default_dtype", "set_default_tensor_type"))

@@ -19,3 +19,19 @@ def step(model, x):
 # case: inference
 import torch
 torch.set_default_dtype(torch.bfloat16)
+# case: for what is made in between
+import torch
+
+def train(dtype, loader):
+    torch.set_default_dtype(torch.float16)
+    model = Net()
+    torch.set_default_dtype(torch.float32)
+    for x in loader:
+        model(x).sum().backward()
+
+def other(loader):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    model = Net()
+    torch.set_default_dtype(before)
+    model(loader).sum().backward()

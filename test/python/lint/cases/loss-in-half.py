@@ -34,3 +34,13 @@ def train(task, model):
     criterion = task.build_criterion()
     criterion = criterion.half()
     other = build_loss(3).half()
+# case: the loss that is logged
+import torch
+import torch.nn.functional as F
+
+def step(model, x, y, meter):
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    meter.add("loss", loss.to(torch.float16).mean().item())  # finds note
+    with torch.no_grad():
+        return F.cross_entropy(model(x), y).to(torch.float16)  # finds note
