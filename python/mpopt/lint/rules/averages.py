@@ -15,13 +15,12 @@ LAST_ADDED = {"f16": 2 ** 11, "bf16": 2 ** 8}
 # An average takes on this share of the difference to what comes in. Below a quarter of a unit in the last place,
 # relative to the largest number of a binade, a difference as large as the average itself is rounded away.
 LEAST_SHARE = {"f16": 2.0 ** -12, "bf16": 2.0 ** -9}
-TRAINING = (*events.BACKWARDS, *events.STEPS, events.LOSS)
 
 
 @rule
 def accumulator_in_half(program: Program) -> Iterator[Report]:
     yield from judge_averages(program)
-    training = {loop for event in program.of_kind(*TRAINING) for loop in event.loops}
+    training = find_training_loops(program)
     for each in program.operations:
         if not (each.assigns or is_self_sum(program, each)) or not each.has(ast.Add):
             continue
@@ -31,11 +30,27 @@ def accumulator_in_half(program: Program) -> Iterator[Report]:
             dtype = left.dtype if is_meant and is_made_before(left.origin, each) else ""
         else:
             # A number that a tensor is added to becomes such a tensor.
-            is_sum = left.constant == 0 and right.kind == values.TENSOR and bool(training.intersection(each.loops))
+            is_sum = left.constant == 0 and right.kind == values.TENSOR and bool(training.intersection(find_summing_loops(program, each)))
             dtype = right.dtype if is_sum and right.dtype in LOW else ""
         if dtype:
             yield Report(each.node, f"a running sum in {NAMES[dtype]}: from {LAST_ADDED[dtype]} times an addend on, sums do "
                          "not change any more: sum in FP32")
+
+
+def find_training_loops(program: Program) -> set[ast.AST]:
+    """The loops that train or evaluate. One of passes whose gradients a step behind it takes is none: it adds a few numbers."""
+    steps = program.of_kind(*events.STEPS)
+    stepping = {loop for event in steps for loop in event.loops}
+    backward = {loop for event in program.of_kind(*events.BACKWARDS) for loop in event.loops}
+    found = stepping | {loop for event in program.of_kind(events.LOSS) for loop in event.loops}
+    return found - (backward - stepping) if steps else found | backward
+
+
+def find_summing_loops(program: Program, each: Operation) -> list[ast.AST]:
+    """The loops around an addition that begin behind the statement that clears its sum."""
+    total = each.node.target if isinstance(each.node, ast.AugAssign) else each.node.left
+    cleared = program.find_assigned(total)
+    return [loop for loop in each.loops if cleared is total or loop.lineno > cleared.lineno]
 
 
 def is_self_sum(program: Program, each: Operation) -> bool:

@@ -100,3 +100,17 @@ class Average:
         for n, p in model.named_parameters():
             self.shadow[n].mul_(0.9999).add_(p.detach().to(torch.bfloat16), alpha=1 - 0.9999)  # finds warning
             self.kept[n].mul_(0.9999).add_(p.detach(), alpha=1 - 0.9999)
+# case: over the passes of a step, which are few
+import torch
+model = torch.nn.Linear(4, 4).half()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+epoch = 0
+for batch in loader:
+    total = 0
+    for x in batch:
+        loss = model(x.half()).mean()
+        loss.backward()
+        total += loss.detach()
+    optimizer.step()
+    optimizer.zero_grad()
+    epoch += loss.detach()  # finds warning
