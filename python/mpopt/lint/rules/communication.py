@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mpopt.lint import values
+from mpopt.lint import events, values
 from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
@@ -31,11 +31,11 @@ def hook_of(event: Event) -> Value:
 
 @rule
 def compressed_gradients(program: Program) -> Iterator[Report]:
-    # The scaler of a helper that prepares a model is in another file of the program.
-    has_scaler = program.mentions(SCALER)
+    # A helper that prepares a model shows neither the backward pass nor the scaler of the script that calls it.
+    is_unscaled = bool(program.of_kind(*events.BACKWARDS)) and not program.mentions(SCALER)
     for event in program.calls_of("register_comm_hook"):
         name = last_name(hook_of(event), CASTS)
-        if name == "fp16_compress_hook" and not has_scaler:
+        if name == "fp16_compress_hook" and is_unscaled:
             yield Report(event.node, "gradients are cast to FP16 for the sum without a loss scale: values below 2^-25 become 0 "
                          "in each step, and nothing feeds the error back")
         elif name == "bf16_compress_hook":

@@ -6,6 +6,7 @@ model = DistributedDataParallel(net)
 model.register_comm_hook(None, default_hooks.fp16_compress_hook)  # finds warning
 other = DistributedDataParallel(net)
 other.register_comm_hook(state=None, hook=bf16_compress_hook)  # finds note
+model(x).sum().backward()
 # case: a cast behind a scale
 from torch.amp import GradScaler
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks as default
@@ -28,3 +29,9 @@ model.register_comm_hook(powerSGD_hook.PowerSGDState(None), powerSGD_hook.powerS
 def fp16_compress_hook(state, bucket):
     return bucket
 model.register_comm_hook(None, fp16_compress_hook)
+# case: a helper that prepares a model for a script that is not shown
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+def build(model):
+    model.register_comm_hook(None, default_hooks.fp16_compress_hook)
+    return model
