@@ -36,8 +36,11 @@ def loss_outside_autocast(program: Program) -> Iterator[Report]:
 
 @rule
 def forward_outside_autocast(program: Program) -> Iterator[Report]:
-    forwards = {id(event.node): event for event in program.of_kind(events.FORWARD)}
-    for event in program.of_kind(events.LOSS):
+    forwards: dict[int, events.Event] = {}
+    for event in program.of_kind(events.FORWARD, events.LOSS):
+        if event.kind == events.FORWARD:
+            forwards[id(event.node)] = event  # A function that is gone through twice has two of a node.
+            continue
         region = event.region
         if region is None or region.enabled is False or not event.arguments:
             continue
