@@ -62,7 +62,7 @@ class Methods:
             return Value(values.TENSOR, facts=(first.facts | {"scaled"}) - {"sum"}, parts=base, origin=first.origin or node)
         kind = {"unscale_": events.UNSCALE, "step": events.SCALER_STEP, "update": events.UPDATE}.get(method)
         if kind:
-            self.record(kind, node, subject=first, scaler=base)
+            self.record(kind, node, subject=first, scaler=base, arguments=tuple(arguments), keywords=keywords)
         elif method == "state_dict":
             return Value(facts=frozenset(["scaler-state"]))
         return NOTHING

@@ -160,7 +160,8 @@ def update_without_step(program: Program) -> Iterator[Report]:
                 ready = True
                 stepped = stepped or event.kind == events.SCALER_STEP
             elif event.kind == events.UPDATE:
-                if scaled and not ready and is_used(event.scaler):
+                # With a new scale it sets that, and asks for no check.
+                if scaled and not ready and is_used(event.scaler) and not event.arguments and not event.keywords:
                     reported.setdefault(id(event.node), event)
                 ready = False
     for event in reported.values() if stepped else ():

@@ -23,3 +23,13 @@ def train(loader, model, criterion, optimizer, scaler, passes):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+# case: with a new scale, which asks for no check
+import torch
+scaler = torch.amp.GradScaler("cuda")
+for index, x in enumerate(loader):
+    scaler.scale(model(x).mean()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+    if index % 100 == 0 and scaler.get_scale() < 1:
+        scaler.update(scaler.get_scale() * 2.0)
