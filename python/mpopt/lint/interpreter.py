@@ -443,9 +443,13 @@ class Interpreter(Expressions, Methods, Options, Statements):
                 # Known by its name, and another object than what other functions call so.
                 value = self.options[name] if is_option else Value(path=name, origin=parameter)
             self.scope.put(name, value)
-        for star in (syntax.vararg, syntax.kwarg):
-            if star is not None:
-                self.scope.put(star.arg, NOTHING)
+        if syntax.vararg is not None:
+            self.scope.put(syntax.vararg.arg, NOTHING)
+        if syntax.kwarg is not None:
+            named = {parameter.arg for parameter, _ in function.parameters}
+            rest = {name: value for name, value in keywords.items() if name not in named}
+            is_known = is_called and "**" not in rest
+            self.scope.put(syntax.kwarg.arg, Value(values.MAPPING, parts=rest, origin=function.node) if is_known else NOTHING)
 
     def default(self, function: Function, default: ast.expr, is_called: bool) -> Value | None:
         """The default of a parameter that is not given. A constant is no answer: a caller outside the file may

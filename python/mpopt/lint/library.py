@@ -126,11 +126,13 @@ def make_region(name: str, arguments: list[Value], keywords: dict[str, Value], n
         given = get(device_at, "device_type")
         text = given.constant if given is not None else None
         device = text.partition(":")[0] if isinstance(text, str) else ""
-    dtype = get(dtype_at, "dtype")
+    # Keywords that are handed on may have any of them.
+    dtype = get(dtype_at, "dtype") or keywords.get("**")
     given = values.NOTHING if dtype is None else values.as_dtype(dtype)
     known = DEVICE_DTYPES.get(device, "") if dtype is None or given.kind == values.CONSTANT else given.dtype
     choices = values.list_choices(given) if not known else ()
-    region = Region(known, device, known_bool(get(enabled_at, "enabled"), True), node=node, choices=choices,
+    region = Region(known, device, known_bool(get(enabled_at, "enabled"), None if "**" in keywords else True), node=node,
+                    choices=choices,
                     caches=known_bool(get(CACHE_AT.get(name), "cache_enabled"), True) is not False)
     return Value(values.REGION, name=name, dtype=known, parts=region, origin=node)
 

@@ -92,3 +92,23 @@ def run(model, x, trains):
 def evaluate(model, x):
     with torch.autocast("cuda"):
         return run(model, x, False)
+# case: by a context of the file that hands its keywords on
+import contextlib
+import torch
+
+@contextlib.contextmanager
+def region(device="cuda", **kwargs):
+    if new:
+        with torch.amp.autocast(device, **kwargs):
+            yield
+    else:
+        with torch.cuda.amp.autocast(**kwargs):
+            yield
+
+def off(x):
+    with region(enabled=False):
+        loss_of(x).backward()
+
+def on(x):
+    with region(dtype=torch.bfloat16):
+        loss_of(x).backward()  # finds warning
