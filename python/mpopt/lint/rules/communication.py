@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mpopt.lint import events, values
+from mpopt.lint import values
 from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
@@ -15,7 +15,7 @@ HOOKS = "torch.distributed.algorithms.ddp_comm_hooks."
 CASTS = {"fp16_compress_hook": "FP16", "bf16_compress_hook": "BF16"}
 WRAPPERS = {"fp16_compress_wrapper": "FP16", "bf16_compress_wrapper": "BF16"}
 
-SCALER = re.compile("GradScaler")
+SCALER = re.compile("grad_?scaler", re.I)
 
 
 def last_name(value: Value, names: dict[str, str]) -> str:
@@ -32,7 +32,7 @@ def hook_of(event: Event) -> Value:
 @rule
 def compressed_gradients(program: Program) -> Iterator[Report]:
     # A helper that prepares a model shows neither the backward pass nor the scaler of the script that calls it.
-    is_unscaled = bool(program.of_kind(*events.BACKWARDS)) and not program.mentions(SCALER)
+    is_unscaled = bool(program.list_unscaled_backwards()) and not program.mentions(SCALER)
     for event in program.calls_of("register_comm_hook"):
         name = last_name(hook_of(event), CASTS)
         if name == "fp16_compress_hook" and is_unscaled:

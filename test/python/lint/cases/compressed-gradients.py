@@ -35,3 +35,12 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 def build(model):
     model.register_comm_hook(None, default_hooks.fp16_compress_hook)
     return model
+# case: a scaler that another class holds
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+class Trainer:
+    def build(self, model):
+        model.register_comm_hook(None, default_hooks.fp16_compress_hook)
+
+    def step(self, x):
+        self.inner.grad_scaler.scale(self.inner.model(x)).backward()
