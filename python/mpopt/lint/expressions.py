@@ -175,6 +175,8 @@ class Expressions(Calls):
             return NOTHING if operation.assigns else self.fold(node.op, left.parts, right.parts)
         tensor = left if left.kind == values.TENSOR else right
         other = right if tensor is left else left
+        if operation.has(ast.MatMult) and not operation.assigns and tensor.kind == values.UNKNOWN and (low := self.low_region()):
+            return Value(values.TENSOR, dtype=low, facts=(left.facts | right.facts) & {"forward"}, origin=node)
         if tensor.kind != values.TENSOR:
             kept = (left.facts | right.facts) & {"forward"}
             if values.is_number(left) and values.is_number(right):

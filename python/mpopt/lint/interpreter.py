@@ -42,6 +42,7 @@ class Operation:
     regions: tuple[values.Region, ...]
     loops: tuple[ast.AST, ...] = ()
     function: ast.AST | None = None
+    tests: tuple[tuple[ast.AST, bool], ...] = ()
 
     @property
     def in_autocast(self) -> bool:
@@ -275,7 +276,7 @@ class Interpreter(Expressions, Methods, Options, Statements):
 
     def note_operation(self, node: ast.BinOp | ast.AugAssign, left: Value, right: Value) -> Operation:
         operation = Operation(node, left, right, self.regions, self.loops,
-                              self.frame.function.node if self.frame.function else None)
+                              self.frame.function.node if self.frame.function else None, self.tests)
         self.program.operations.append(operation)
         return operation
 

@@ -15,7 +15,8 @@ from mpopt.lint.values import LOW, NAMES, Value
 # Scripts that keep an FP32 copy of the weights by other means.
 MASTER_WEIGHTS = re.compile(r"FP16_?Optimizer|master_(param|weight|copy)|MasterParams|import deepspeed"
                             r"|from deepspeed|deepspeed\.init|DeepSpeed(Plugin|Engine|Strategy)|network_to_half"
-                            r"|convert_models_to_fp32|stochastic_?round|kahan|AnyPrecision", re.I)
+                            r"|convert_models_to_fp32|stochastic_?round|kahan|AnyPrecision"
+                            r"|fp32_(param|group|weight|copy|copies|master)|(params?|groups|weights|copy|copies|master)_fp32", re.I)
 # Scripts that train what they add to a module.
 ADAPTERS = re.compile(r"get_peft_model|add_adapter|inject_adapter|cast_training_params|LoraConfig"
                       r"|prepare_model_for_kbit_training|mark_only_lora_as_trainable")
@@ -125,7 +126,8 @@ def follow_casts(entry: events.Block, casts: dict[int, events.Event], is_start: 
 
 def describe_cast(program: Program, cast: events.Event, optimizer: str) -> str:
     dtype = NAMES[cast.dtype]
-    when = cast.when or (events.describe(program.script, *cast.tests[-1]) if cast.tests else "")
+    when = cast.when or next((events.describe(program.script, *test) for test in reversed(cast.tests)
+                              if "__name__" not in program.script.code(test[0])), "")
     when = f", {when}" if when else ""
     lost = "updates that are small beside a weight are lost"
     if cast.dtype == "f16":
@@ -202,8 +204,8 @@ def takes_type(cast: events.Event) -> bool:
     return any(value.kind == values.DTYPE and value.path.endswith(".dtype") for value in cast.arguments)
 
 
-# A branch that asks for the type of a tensor, or whether autocast is on.
-ASKED = re.compile(r"\.dtype\b|autocast")
+# A branch that asks for the type of a tensor, or whether the script computes in 16 bits.
+ASKED = re.compile(r"dtype\b|autocast|(\b|_)(amp|b?fp16|b?float16|bf16|half|mixed_precision)(\b|_)", re.I)
 
 
 @rule

@@ -15,7 +15,7 @@ from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Operation, Program
 from mpopt.lint.library import DEFAULT_EPS, op_name
 from mpopt.lint.rules import Report, rule
-from mpopt.lint.rules.casts import MASTER_WEIGHTS, find_casts, is_trained_in_part, list_trained
+from mpopt.lint.rules.casts import ASKED, MASTER_WEIGHTS, find_casts, is_trained_in_part, list_trained
 from mpopt.lint.rules.lightning import list_hooks, list_low_trainers
 from mpopt.lint.values import LOW, NAMES, Value
 
@@ -173,18 +173,32 @@ def mask_out_of_range(program: Program) -> Iterator[Report]:
             name, tensor, arguments = event.callee.name, event.callee.parts, event.arguments
         if not name or is_of_numbers(event, name):
             continue
+        if name == "where":
+            tensor = next((value for value in arguments if value.kind == values.TENSOR), values.NOTHING)
+        if asks_for_type(program, event.tests):
+            continue
         given = [*arguments, *event.keywords.values()]
         for value in given:
             if is_too_large(value.constant) and tensor.dtype not in ("f32", "f64", "bf16"):
                 yield Report(event.node, f"{value.constant:g} is out of FP16's range: of a tensor in FP16, "
                              "masked_fill raises an error, and other ops give -Inf",
-                             fixes.mask_of_finfo(program.script, event.node))
+                             fixes.mask_of_finfo(program.script, event.node), severity=severity_in_fp16(tensor))
                 break
     for each, value, other in list_products(program):
         if is_too_large(value.constant) and other.dtype not in ("f32", "f64", "bf16") \
-                and "mask" in program.script.code(each.node).lower():
+                and "mask" in program.script.code(each.node).lower() and not asks_for_type(program, each.tests):
             yield Report(each.node, f"a mask of {value.constant:g}, which is -Inf in FP16: "
-                         "torch.finfo(dtype).min")
+                         "torch.finfo(dtype).min", severity=severity_in_fp16(other))
+
+
+def severity_in_fp16(tensor: Value) -> str:
+    """A tensor of a script that shows FP16 somewhere may be in FP32 all the same."""
+    return "" if tensor.dtype == "f16" else "note"
+
+
+def asks_for_type(program: Program, tests: tuple[tuple[ast.AST, bool], ...]) -> bool:
+    """True if a branch is one of those that a script has for types."""
+    return any(ASKED.search(program.script.code(test)) for test, _ in tests)
 
 
 def list_products(program: Program) -> Iterator[tuple[Operation, Value, Value]]:

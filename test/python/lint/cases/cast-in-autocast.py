@@ -77,3 +77,14 @@ def test_norm():
     x = torch.rand(4)
     with torch.autocast("cuda"):
         assert norm(x.half()).dtype == torch.float16
+# case: where the script asks whether it computes in 16 bits
+import torch
+
+def mix(self, mlp, x, amp):
+    with torch.autocast("cuda"):
+        y = torch.relu(mlp @ x)
+        if self._fp16:
+            y = y.half()
+        if amp:
+            x = torch.relu(x).half()
+        return y, torch.relu(x).half()  # finds warning

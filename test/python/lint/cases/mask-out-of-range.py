@@ -10,8 +10,9 @@ import torch
 HALF = torch.float16
 
 def attend(scores, mask):
-    scores = scores + (1.0 - mask) * -1e9  # finds warning
-    return torch.where(mask, scores, -1e30)  # finds warning
+    scores = scores + (1.0 - mask) * -1e9  # finds note
+    scores += torch.where(mask, scores, -1e30)  # finds note
+    return scores + (1.0 - mask.half()) * -1e9  # finds warning
 # case: a constant of the file, in place
 import torch
 NEGATIVE = -1e10
@@ -54,5 +55,13 @@ import torch
 
 def bias(mask, x):
     with torch.autocast("cuda", torch.float16):
-        kept = torch.where(mask, x, -1e9)  # finds warning
+        kept = torch.where(mask, x.half(), -1e9)  # finds warning
         return kept + torch.where(mask, 0.0, -2.38e38)
+# case: a branch for each type
+import torch
+
+def bias(self, mask):
+    if self.dtype == torch.float16:
+        return (1.0 - mask) * -1e4
+    elif self.dtype == torch.float32:
+        return (1.0 - mask) * -1e9

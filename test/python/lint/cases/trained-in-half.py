@@ -380,3 +380,11 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for x in loader:
     model(x).sum().backward()
     optimizer.step()
+# case: an optimizer that keeps FP32 copies of its groups
+import torch
+from fused import FusedLAMBAMP
+model = torch.nn.Linear(4, 4)
+model.half()
+optimizer = torch.optim.AdamW(model.parameters())
+for group, master in zip(optimizer.param_groups, optimizer.param_groups_fp32):
+    compare(group, master)
