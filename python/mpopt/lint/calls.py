@@ -286,7 +286,7 @@ class Calls:
             return NOTHING
         if name == "torch.autograd.grad":
             return Value(values.TENSOR, facts=frozenset(["grad"]), origin=node)
-        if not name.startswith(("torch.", "numpy.", "os.", "math.")):
+        if not name.startswith(("torch.", "os.", "math.")) and not library.is_foreign(name):
             self.record(events.OPAQUE, node, callee=Value(values.NAME, name=name), arguments=tuple(arguments),
                         keywords=keywords)
             if "unwrap" in last and len(arguments) == 1:

@@ -162,6 +162,15 @@ class Program:
         """The same by a pattern of names."""
         return self._in_order(calls for known, calls in self._calls_by_name.items() if name.search(known))
 
+    @functools.cached_property
+    def calls_by_object(self) -> dict[object, list[Event]]:
+        """By the identity of an object: the call that made it, and those of its methods."""
+        found: dict[object, list[Event]] = {}
+        for event in self.calls:
+            is_method = event.callee.kind == values.METHOD and event.callee.parts is not None
+            found.setdefault(event.callee.parts.identity if is_method else id(event.node), []).append(event)
+        return found
+
     def calls_that_make(self, kind: str) -> list[Event]:
         return self._calls_by_result.get(kind, [])
 

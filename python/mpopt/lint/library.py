@@ -199,8 +199,8 @@ def holds_modules(name: str) -> bool:
     return is_class(name) and not KEEPS_COPIES.search(name) and not OPTIMIZERS.match(name)
 
 
-# Objects of these have methods of the same names, and nothing to do with training.
-FOREIGN = ("sklearn.", "numpy.", "pandas.", "scipy.", "PIL.", "cv2.", "matplotlib.", "wandb.", "torchvision.transforms.")
+# Objects of these have methods of the same names, and nothing to do with training, or only look on.
+FOREIGN = ("mpopt.", "sklearn.", "numpy.", "pandas.", "scipy.", "PIL.", "cv2.", "matplotlib.", "wandb.", "torchvision.transforms.")
 
 
 @functools.lru_cache(maxsize=1 << 12)

@@ -284,6 +284,7 @@ class Methods:
 
     def opaque(self, node, base: Value, method: str, arguments) -> None:
         """A call that may run a part of the training step outside the file."""
-        if may_train(method) and "sched" not in base.path.lower():
+        is_foreign = base.kind == values.UNKNOWN and library.is_foreign(base.name)
+        if may_train(method) and "sched" not in base.path.lower() and not is_foreign:
             self.record(events.OPAQUE, node, subject=base, callee=Value(values.METHOD, method, parts=base),
                         arguments=tuple(arguments))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -57,7 +58,7 @@ def gradients_never_cleared(program: Program) -> Iterator[Report]:
             step = [event for event in inside if event.kind in events.STEPS and not event.arguments
                     or event.kind == events.SCALER_STEP]
             if backward and step and not any(event.kind == events.MANAGED_BACKWARD or event.kind == events.OPAQUE
-                                             and may_clear(event) for event in inside) \
+                                             and may_clear(program, event) for event in inside) \
                     and any(event.subject.kind == values.OPTIMIZER for event in step):
                 yield Report(step[0].node, "no zero_grad() in the file: each step sees the sum of all gradients so far")
 
@@ -66,7 +67,7 @@ def judge_optimizers(program: Program) -> Iterator[Report]:
     """Optimizers that step in a loop of a file whose every zero_grad() is that of another one."""
     cleared = program.of_kind(events.ZERO_GRAD)
     if not cleared or any(event.subject.kind != values.OPTIMIZER for event in cleared) \
-            or any(may_clear(event) for event in program.of_kind(events.OPAQUE)):
+            or any(may_clear(program, event) for event in program.of_kind(events.OPAQUE)):
         return
     for event in program.of_kind(*events.STEPS):
         backward = any(each.loops == event.loops for each in program.of_kind(events.BACKWARD))
@@ -77,14 +78,31 @@ def judge_optimizers(program: Program) -> Iterator[Report]:
                          "so far")
 
 
-def may_clear(event: Event) -> bool:
+def may_clear(program: Program, event: Event) -> bool:
     """True if a call of something outside of the file may step or clear gradients: by its name, or as it gets an
-    optimizer, a module, a loss or its parameters."""
+    optimizer, a module, a loss or its parameters. An object that got no optimizer, scaler or module reaches none."""
+    base = event.callee.parts if event.callee.kind == values.METHOD else None
+    if base is not None and base.kind == values.UNKNOWN and isinstance(base.origin, ast.Call) and library.is_class(base.name) \
+            and not any(map(reaches_gradients, program.calls_by_object.get(base.identity, ()))):
+        return False
     given = values.sequence([*event.arguments, *event.keywords.values()])
     return bool(CLEARS.search(event.callee.name or event.callee.path)) or any(
         values.find(given, kind) is not None for kind in (values.OPTIMIZER, values.MODULE, values.PARAMETERS, values.SCALER)) \
         or any(value.has("loss") or library.is_module_path(value.path) or library.is_optimizer_path(value.path)
                for value in given.parts or ())
+
+
+TRAINED = (values.OPTIMIZER, values.MODULE, values.PARAMETERS, values.SCALER, values.MANAGER, values.INSTANCE)
+TRAINER = re.compile(r"(^|[._])(self|trainer|engine|accelerator|fabric|state)([._]|$)", re.I)
+
+
+def reaches_gradients(event: Event) -> bool:
+    """True if a call gets what has gradients or steps, or something that may hold it."""
+    given = values.sequence([*event.arguments, *event.keywords.values()])
+    return "**" in event.keywords or any(values.find(given, kind) is not None for kind in TRAINED) or any(
+        value.kind == values.UNKNOWN and (library.is_module_path(value.path) or library.is_optimizer_path(value.path)
+                                          or library.is_scaler_path(value.path) or TRAINER.search(value.path))
+        for value in given.parts or ())
 
 
 CLEARS = re.compile(r"zero|clear|step|optim|train|backward|reset|update|fit|closure", re.I)
@@ -131,7 +149,7 @@ def undivided_accumulation(program: Program) -> Iterator[Report]:
         return
     for entry in program.entries:
         for branch, loop, inside in find_accumulation(program, entry):
-            if any(event.kind in events.STEPS or event.kind == events.OPAQUE and may_clear(event)
+            if any(event.kind in events.STEPS or event.kind == events.OPAQUE and may_clear(program, event)
                    for event in loop if id(event) not in inside):
                 continue
             if branch.test is None or (modulo := find_modulo(program, branch.test)) is None:

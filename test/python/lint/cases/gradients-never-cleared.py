@@ -66,3 +66,28 @@ class Trainer:
             self.opt_g.step()
             self.d(self.g(x).detach()).mean().backward()
             self.opt_d.step()  # finds error
+# case: beside a meter and a monitor, which cannot clear them
+import torch
+from meters import AverageMeter
+from mpopt.monitor import Monitor
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+losses, monitor = AverageMeter("loss"), Monitor(model, optimizer)
+for x in loader:
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()  # finds error
+    losses.update(loss, 1)
+    monitor.step(loss)
+# case: beside an object that got the optimizer later
+import torch
+from helpers import Helper
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+helper = Helper()
+helper.attach(optimizer)
+for x in loader:
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+    helper.update(loss)

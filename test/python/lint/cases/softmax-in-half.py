@@ -38,3 +38,6 @@ def probabilities(x):
         y = torch.softmax(x, -1)  # finds warning
     return torch.softmax(x, -1)  # finds warning
 probabilities(torch.zeros(4, dtype=torch.float16))
+# case: numbers that a test draws
+import torch
+weights = torch.softmax(torch.randn(4, 8, dtype=torch.bfloat16), dim=-1)  # finds note
