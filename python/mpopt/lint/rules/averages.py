@@ -21,6 +21,7 @@ LEAST_SHARE = {"f16": 2.0 ** -12, "bf16": 2.0 ** -9}
 def accumulator_in_half(program: Program) -> Iterator[Report]:
     yield from judge_averages(program)
     training = find_training_loops(program)
+    running = {loop for event in program.of_kind(events.FORWARD) for loop in event.loops if not names_module(loop, event)}
     for each in program.operations:
         if not (each.assigns or is_self_sum(program, each)) or not each.has(ast.Add):
             continue
@@ -30,8 +31,9 @@ def accumulator_in_half(program: Program) -> Iterator[Report]:
             dtype = left.dtype if is_meant and is_made_before(left.origin, each) else ""
         else:
             # A number that a tensor is added to becomes such a tensor.
-            is_sum = left.constant == 0 and right.kind == values.TENSOR and bool(training.intersection(find_summing_loops(program, each)))
-            dtype = right.dtype if is_sum and right.dtype in LOW else ""
+            is_sum = left.constant == 0 and right.kind == values.TENSOR and right.dtype in LOW
+            meant = training | running if right.has("sum") else training
+            dtype = right.dtype if is_sum and meant.intersection(find_summing_loops(program, each)) else ""
         if dtype:
             yield Report(each.node, f"a running sum in {NAMES[dtype]}: from {LAST_ADDED[dtype]} times an addend on, sums do "
                          "not change any more: sum in FP32")
@@ -44,6 +46,13 @@ def find_training_loops(program: Program) -> set[ast.AST]:
     backward = {loop for event in program.of_kind(*events.BACKWARDS) for loop in event.loops}
     found = stepping | {loop for event in program.of_kind(events.LOSS) for loop in event.loops}
     return found - (backward - stepping) if steps else found | backward
+
+
+def names_module(loop: ast.AST, forward: events.Event) -> bool:
+    """True if a loop is one over modules: of layers or experts there are a few."""
+    target = getattr(loop, "target", None)
+    return target is None or any(isinstance(node, ast.Name) and node.id == forward.callee.path.partition(".")[0]
+                                 for node in ast.walk(target))
 
 
 def find_summing_loops(program: Program, each: Operation) -> list[ast.AST]:

@@ -114,3 +114,14 @@ for batch in loader:
     optimizer.step()
     optimizer.zero_grad()
     epoch += loss.detach()  # finds warning
+# case: hits that are counted, and what layers add
+import torch
+model = torch.nn.Linear(4, 4)
+
+def evaluate(loader, layers, x):
+    hits, aux = 0, 0
+    for x, y in loader:
+        hits += (model(x).argmax(-1) == y).to(torch.bfloat16).sum()  # finds warning
+    for layer in layers:
+        aux += layer(x).bfloat16().sum()
+    return hits, aux
