@@ -342,7 +342,9 @@ def PositionsInHalf : NumberRule<"MP756", "positions-in-half"> {
   let what = [{
     `torch.arange` in `torch.bfloat16` or `torch.float16`, by `dtype=` or by a cast, unless its
     end is known to be no larger than 256 or 2048, up to which the type has every whole number.
-    With an end that is not known it is a note.
+    With an end that is not known it is a note. Sines and cosines of 16-bit products of positions,
+    unless the end is known to be no larger than 32 or 256; as a note tables of sines and cosines
+    that are cast to a 16-bit type.
   }];
   let why = [{
     BF16 has every second whole number from 256 on, and every fourth from 512 on: positions
@@ -356,6 +358,29 @@ def PositionsInHalf : NumberRule<"MP756", "positions-in-half"> {
   }];
   let instead = [{
     Compute angles in FP32, and cast sines and cosines.
+  }];
+}
+
+def CountMayBeZero : NumberRule<"MP757", "count-may-be-zero"> {
+  let severity = "note";
+  let dtypes = ["f16", "bf16"];
+  let summary = "a loss is divided by a count that may be 0";
+  let what = [{
+    A loss is divided by the sum of a mask, or of a comparison (`(labels != -100).sum()`),
+    without a lower limit, and no branch asks for the count.
+  }];
+  let why = [{
+    A batch in which nothing counts gives 0 / 0: the loss and all gradients are NaN. Beside a
+    loss scaler the step is skipped and the scale is halved, as after an overflow that none was.
+  }];
+  let example = [{
+    ```python
+    tokens = (labels != -100).sum()
+    loss = F.cross_entropy(logits, labels, reduction="sum") / tokens
+    ```
+  }];
+  let instead = [{
+    `/ tokens.clamp(min=1)`.
   }];
 }
 

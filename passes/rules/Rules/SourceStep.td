@@ -498,4 +498,29 @@ def StepSkippedOnNan : StepRule<"MP752", "step-skipped-on-nan", "step"> {
   }];
 }
 
+def StepWithoutGradients : StepRule<"MP740", "step-without-gradients", "step"> {
+  let severity = "error";
+  let summary = "an optimizer steps whose module runs without gradients only";
+  let what = [{
+    A loop has a backward pass and the step of an optimizer, and every use of the optimizer's
+    module that the program shows is a call under `torch.no_grad()`. A module that is handed to
+    another function, or of which a part runs, is not judged.
+  }];
+  let why = [{
+    The gradients of its parameters are None: the step changes nothing, and
+    `scaler.step(optimizer)` stops with "No inf checks were recorded for this optimizer".
+  }];
+  let example = [{
+    ```python
+    with torch.no_grad():
+        fake = generator(z)
+    scaler.scale(-discriminator(fake).mean()).backward()
+    scaler.step(generator_optimizer)
+    ```
+  }];
+  let instead = [{
+    The pass of the generator outside of `no_grad()`; `fake.detach()` for the discriminator's loss.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_SOURCESTEP_TD

@@ -272,6 +272,7 @@ class Calls:
             # `zeros(())` and `zeros(1)` are one number; so is what `tensor` gives for one.
             is_one = first.kind == values.CONSTANT if last == "tensor" else first.constant == 1 or first.parts == ()
             known = ({"zero"} if is_zero else set()) | ({"number"} if is_one and len(arguments) == 1 else set())
+            known |= {"positions"} if last == "arange" else set()
             return Value(values.TENSOR, dtype=dtype, facts=frozenset(known), origin=node)
         if op := library.op_name(name):
             if op in library.KEEPING or op in library.AUTOCAST_FP32 or op in library.AUTOCAST_LOW:
@@ -281,6 +282,9 @@ class Calls:
                 return self.tensor_op(node, op, operands[0], arguments, keywords)
             if op == "autograd":
                 return NOTHING
+        if name == "torch.outer" and len(arguments) == 2:
+            positions = (first.facts | arguments[1].facts) & {"positions"}
+            return Value(values.TENSOR, dtype=self.common_dtype(*arguments), facts=positions, origin=node)
         if name == "torch.autograd.backward":
             self.record(events.BACKWARD, node, subject=first)
             return NOTHING
@@ -337,6 +341,8 @@ class Calls:
             self.record(events.GRAD_READ, node, subject=tensor)
             facts -= {"grad"}
         facts |= {op} & library.PROBABILITIES
+        if tensor.has("positions"):
+            facts |= {"table"} if op in library.TURNS else set() if op in library.BENDING else {"positions"}
         if op in ("view", "reshape", "squeeze", "unsqueeze", "float", "flatten", "clone", "contiguous"):
             facts |= tensor.facts & (library.PROBABILITIES | {"squares", "sum", "guarded", "unreduced", "masked"})
         if op in ("sum", "norm"):

@@ -184,6 +184,8 @@ class Expressions(Calls):
             return Value(facts=kept | ({"divided"} if operation.has(ast.Div) else set()))
         facts = (tensor.facts | other.facts) & {"loss", "mean", "divided", "grad", "forward", "mixed-low"}
         facts |= tensor.facts & {"outside"}
+        if not operation.has(ast.Pow):
+            facts |= (tensor.facts | other.facts) & {"positions"}
         self.derive(node, left, right)
         # A product is one with a weight, or with one over the number of passes.
         if operation.has(ast.Mult) and tensor.has("unreduced") and self.is_mask(node):

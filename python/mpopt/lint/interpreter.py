@@ -162,15 +162,6 @@ class Program:
         """The same by a pattern of names."""
         return self._in_order(calls for known, calls in self._calls_by_name.items() if name.search(known))
 
-    @functools.cached_property
-    def calls_by_object(self) -> dict[object, list[Event]]:
-        """By the identity of an object: the call that made it, and those of its methods."""
-        found: dict[object, list[Event]] = {}
-        for event in self.calls:
-            is_method = event.callee.kind == values.METHOD and event.callee.parts is not None
-            found.setdefault(event.callee.parts.identity if is_method else id(event.node), []).append(event)
-        return found
-
     def calls_that_make(self, kind: str) -> list[Event]:
         return self._calls_by_result.get(kind, [])
 
@@ -458,8 +449,7 @@ class Interpreter(Expressions, Methods, Options, Statements):
         if syntax.kwarg is not None:
             named = {parameter.arg for parameter, _ in function.parameters}
             rest = {name: value for name, value in keywords.items() if name not in named}
-            is_known = is_called and "**" not in rest
-            self.scope.put(syntax.kwarg.arg, Value(values.MAPPING, parts=rest, origin=function.node) if is_known else NOTHING)
+            self.scope.put(syntax.kwarg.arg, Value(values.MAPPING, parts=rest) if is_called and "**" not in rest else NOTHING)
 
     def default(self, function: Function, default: ast.expr, is_called: bool) -> Value | None:
         """The default of a parameter that is not given. A constant is no answer: a caller outside the file may

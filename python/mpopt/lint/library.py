@@ -79,7 +79,10 @@ KEEPING = set("""abs add add_ mul mul_ sub sub_ div div_ neg sqrt rsqrt exp expm
     expand repeat clamp clamp_ clamp_min masked_fill masked_fill_ where cat stack chunk split narrow select
     index_select gather normalize dropout layer_norm cosine_similarity requires_grad_ requires_grad cuda cpu pin_memory
     expand_as view_as unflatten roll flip tril triu mT movedim swapaxes reciprocal cosh sinh softplus
-    nan_to_num nan_to_num_ clip unbind""".split())
+    nan_to_num nan_to_num_ clip unbind cos sin""".split())
+TURNS = {"cos", "sin"}
+# Numbers that positions become by these are frequencies, and no angles.
+BENDING = {"exp", "expm1", "pow", "log", "reciprocal", "sigmoid", "softmax"}
 # Ops that autocast computes in FP32, and in 16 bits (PyTorch's lists for CUDA).
 AUTOCAST_FP32 = set("""exp expm1 log log10 log2 log1p pow rsqrt reciprocal acos asin cosh sinh tan erfinv cumprod
     cumsum dist norm prod renorm sum softmax log_softmax softmin softplus layer_norm group_norm cosine_similarity

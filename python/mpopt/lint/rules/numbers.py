@@ -15,7 +15,7 @@ from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Operation, Program
 from mpopt.lint.library import DEFAULT_EPS, op_name
 from mpopt.lint.rules import Report, rule
-from mpopt.lint.rules.casts import ASKED, MASTER_WEIGHTS, find_casts, is_trained_in_part, list_trained
+from mpopt.lint.rules.casts import ASKED, MASTER_WEIGHTS, find_casts, is_trained_in_part, list_trained, takes_type
 from mpopt.lint.rules.lightning import list_hooks, list_low_trainers
 from mpopt.lint.values import LOW, NAMES, Value
 
@@ -298,11 +298,36 @@ def positions_in_half(program: Program) -> Iterator[Report]:
     typed = [(event, event, values.as_dtype(event.keywords.get("dtype", values.NOTHING)).dtype) for event in made.values()]
     casts = [(cast, made[cast.callee.parts.identity], cast.result.dtype) for cast in program.calls_of("to", "half", "bfloat16", "type_as")
              if cast.callee.kind == values.METHOD and cast.callee.parts.identity in made]
+    reported = set()
     for event, positions, dtype in typed + casts:
         end = positions.arguments[min(1, len(positions.arguments) - 1)].constant
         if dtype not in WHOLE or isinstance(end, (int, float)) and end <= WHOLE[dtype]:
             continue
         name = values.NAMES[dtype]
+        reported.add(event.function)
         yield Report(event.node, f"{name} has every whole number up to {WHOLE[dtype]} only: positions behind it become one. "
                      "Compute with them in FP32, and cast the result",
                      severity="note" if end is None else "")
+    ends = {event.function: event.arguments[min(1, len(event.arguments) - 1)].constant for event in made.values()}
+    yield from judge_angles(program, reported, ends)
+    for cast in program.of_kind(events.CAST):
+        if cast.subject.kind == values.TENSOR and cast.subject.has("table") and cast.dtype in LOW and not takes_type(cast):
+            yield Report(cast.node, f"sines and cosines of positions are rounded to {values.NAMES[cast.dtype]}: each rotation is off by as "
+                         "much. Keep the table in FP32, and cast what was rotated", severity="note")
+
+
+# An angle is off by half a unit in its last place: from these on by more than 1/16 of a radian.
+LARGEST_ANGLE = {"bf16": 2 ** 5, "f16": 2 ** 8}
+
+
+def judge_angles(program: Program, reported: set, ends: dict) -> Iterator[Report]:
+    """Sines and cosines of 16-bit products of positions. `reported`: functions whose positions are; `ends`: the end of the
+    positions of each function."""
+    for event in program.calls_of("cos", "sin"):
+        name, tensor, _ = operation(event)
+        end = ends.get(event.function)
+        if not name or tensor.dtype not in LOW or not tensor.has("positions") or event.function in reported \
+                or isinstance(end, (int, float)) and end <= LARGEST_ANGLE[tensor.dtype]:
+            continue
+        yield Report(event.node, f"{name} of angles in {NAMES[tensor.dtype]}, which are off by more than 1/16 of a radian above "
+                     f"{LARGEST_ANGLE[tensor.dtype]}: compute angles in FP32, and cast the result", severity="note" if end is None else "")

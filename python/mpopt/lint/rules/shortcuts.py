@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from mpopt.lint import events, library
+from mpopt.lint import events, library, values
 from mpopt.lint.interpreter import Operation, Program
 from mpopt.lint.rules import Report, rule
 from mpopt.lint.rules.lightning import list_hooks
@@ -114,6 +114,33 @@ def scale_divided_in_half(program: Program) -> Iterator[Report]:
 
 # Sizes of tensors, which count what a mask leaves out.
 SIZES = re.compile(r"\.(numel|nelement|size)\(|\.shape\b|\blen\(")
+
+
+@rule
+def count_may_be_zero(program: Program) -> Iterator[Report]:
+    for each in program.operations:
+        if each.has(ast.Div) and each.left.kind == values.TENSOR and each.left.has("loss") and not each.right.has("guarded") \
+                and (count := find_count(program, each.right_node)) is not None:
+            tested = {program.script.code(each.right_node), program.script.code(count)}
+            asked = " ".join(program.script.code(test) for test, _ in each.tests)
+            if not any(text in asked for text in tested):
+                yield Report(each.node, f"{program.script.code(count)} is 0 in a batch in which nothing counts: the loss is 0 / 0, and "
+                             "all gradients are NaN: .clamp(min=1)")
+
+
+def find_count(program: Program, node: ast.AST) -> ast.Call | None:
+    """`(labels != -100).sum()`, or what a name got that is it."""
+    node = program.find_assigned(node)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("item", "float"):
+        node = node.func.value
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "sum":
+        return None
+    counted = node.func.value
+    while isinstance(counted, ast.Call) and isinstance(counted.func, ast.Attribute) and counted.func.attr in ("float", "int", "long", "to"):
+        counted = counted.func.value
+    is_mask = isinstance(counted, (ast.Name, ast.Attribute)) and "mask" in program.script.code(counted).lower()
+    is_comparison = isinstance(counted, ast.Compare) or isinstance(counted, ast.Call) and getattr(counted.func, "attr", "") in ("ne", "eq", "gt")
+    return node if is_mask or is_comparison else None
 
 
 @rule

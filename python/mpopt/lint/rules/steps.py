@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 
@@ -78,18 +79,62 @@ def judge_optimizers(program: Program) -> Iterator[Report]:
                          "so far")
 
 
+# Methods of a module that give no result of it.
+ASIDE = {"parameters", "named_parameters", "zero_grad", "train", "eval", "state_dict", "load_state_dict", "requires_grad_", "to", "cuda",
+         "cpu", "half", "float", "bfloat16", "modules", "named_modules", "children", "buffers", "apply"}
+
+
+@rule
+def step_without_gradients(program: Program) -> Iterator[Report]:
+    for event in program.of_kind(*events.STEPS):
+        optimizer = event.subject
+        if not event.loops or optimizer.kind != values.OPTIMIZER or not any(
+                event.loops[-1] in each.loops for each in program.of_kind(events.BACKWARD)):
+            continue
+        parameters = list(values.find_all(optimizer.parts.parameters, values.PARAMETERS))
+        modules = [found.parts for found in parameters if found.parts is not None]
+        if modules and len(modules) == len(parameters) and all(runs_without_gradients(program, module, event) for module in modules):
+            yield Report(event.node, "what this optimizer trains runs under no_grad() only: its gradients are None, the step changes "
+                         "nothing, and scaler.step() stops with \"No inf checks were recorded\"")
+
+
+def runs_without_gradients(program: Program, module: values.Value, step: Event) -> bool:
+    """True if every use of a module that the program shows is a call under no_grad, of which one is in the loop of a step."""
+    calls = []
+    for event in program.calls:
+        owner = event.callee.parts if event.callee.kind == values.METHOD else event.callee
+        if owner is not None and owner.identity == module.identity:
+            if event.callee.kind != values.METHOD or event.callee.name not in ASIDE:
+                calls.append(event)
+        elif any(value.identity == module.identity and value.kind != values.PARAMETERS
+                 for value in (*event.arguments, *event.keywords.values())):
+            return False  # It is handed to what may run it.
+        elif module.path and event.callee.path.startswith(f"{module.path}.") and event.callee.path.rpartition(".")[2] not in ASIDE:
+            return False  # A part of it runs.
+    return any(step.loops[-1] in event.loops for event in calls) and all(event.no_grad for event in calls)
+
+
 def may_clear(program: Program, event: Event) -> bool:
     """True if a call of something outside of the file may step or clear gradients: by its name, or as it gets an
     optimizer, a module, a loss or its parameters. An object that got no optimizer, scaler or module reaches none."""
     base = event.callee.parts if event.callee.kind == values.METHOD else None
     if base is not None and base.kind == values.UNKNOWN and isinstance(base.origin, ast.Call) and library.is_class(base.name) \
-            and not any(map(reaches_gradients, program.calls_by_object.get(base.identity, ()))):
+            and not any(map(reaches_gradients, group_calls(program).get(base.identity, ()))):
         return False
     given = values.sequence([*event.arguments, *event.keywords.values()])
     return bool(CLEARS.search(event.callee.name or event.callee.path)) or any(
         values.find(given, kind) is not None for kind in (values.OPTIMIZER, values.MODULE, values.PARAMETERS, values.SCALER)) \
         or any(value.has("loss") or library.is_module_path(value.path) or library.is_optimizer_path(value.path)
                for value in given.parts or ())
+
+
+@functools.lru_cache(maxsize=1)
+def group_calls(program: Program) -> dict[object, list[Event]]:
+    """By the identity of an object: the call that made it, and those of its methods."""
+    found: dict[object, list[Event]] = {}
+    for event in program.calls:
+        found.setdefault(event.callee.parts.identity if event.callee.kind == values.METHOD else id(event.node), []).append(event)
+    return found
 
 
 TRAINED = (values.OPTIMIZER, values.MODULE, values.PARAMETERS, values.SCALER, values.MANAGER, values.INSTANCE)
