@@ -241,7 +241,8 @@ def AccumulatorInHalf : NumberRule<"MP751", "accumulator-in-half"> {
     a 0 of Python of what is in 16 bits. Of tensors that are no single number, only in
     loops that train. And averages (`lerp_`, `mul_` and `add_`, formulas, `AveragedModel`,
     diffusers' `EMAModel`) in FP16 of which a step changes less than 2^-12, or 2^-9 in
-    BF16.
+    BF16. As a note averages in parameters of a module some of whose `p.data` the script casts,
+    of which a step changes less than 2^-6, or 2^-3.
   }];
   let why = [{
     From 2048 times what is added on in FP16, and 256 times in BF16, a sum is what it

@@ -15,11 +15,15 @@ LAST_ADDED = {"f16": 2 ** 11, "bf16": 2 ** 8}
 # An average takes on this share of the difference to what comes in. Below a quarter of a unit in the last place,
 # relative to the largest number of a binade, a difference as large as the average itself is rounded away.
 LEAST_SHARE = {"f16": 2.0 ** -12, "bf16": 2.0 ** -9}
+# The difference of weights to their average, relative to them: a step of Adam at a rate of 1e-4 moves a weight of 0.02 by 2^-8,
+# and an average of four such steps lags by this. Where the share loses as much, it follows no fine-tuning.
+LAG = 2.0 ** -6
 
 
 @rule
 def accumulator_in_half(program: Program) -> Iterator[Report]:
     yield from judge_averages(program)
+    yield from judge_narrowed(program)
     training = find_training_loops(program)
     running = {loop for event in program.of_kind(events.FORWARD) for loop in event.loops if not names_module(loop, event)}
     for each in program.operations:
@@ -84,6 +88,24 @@ def judge_averages(program: Program) -> Iterator[Report]:
         if average.dtype in LOW and 0 < share < LEAST_SHARE[average.dtype]:
             yield Report(node, f"an average in {NAMES[average.dtype]}: the share of {share:.3g} that a step takes on is below its "
                          "digits, and lost: average in FP32")
+
+
+def judge_narrowed(program: Program) -> Iterator[Report]:
+    """Averages in parameters of a module, some of which the script casts by `p.data = ...`."""
+    decays = {id(event.node): event for event in program.calls_of("mul_")}
+    for event in program.calls_of("add_"):
+        share = event.keywords.get("alpha", values.NOTHING).constant
+        decay = decays.get(id(event.node.func.value)) if isinstance(event.node, ast.Call) and isinstance(event.node.func, ast.Attribute) \
+            else None
+        base = decay.callee.parts if decay is not None and decay.callee.kind == values.METHOD else values.NOTHING
+        if not isinstance(share, float) or base.kind != values.PARAMETERS or base.parts is None or base.dtype:
+            continue
+        for cast in program.casts.get(base.parts.identity, ()):
+            if cast.dtype in LOW and isinstance(cast.node, ast.Assign) and 0 < share < LEAST_SHARE[cast.dtype] / LAG:
+                yield Report(event.node, f"an average in parameters that line {cast.node.lineno} may have made {NAMES[cast.dtype]}: of the "
+                             f"share of {share:.3g} differences below {LEAST_SHARE[cast.dtype] / share:.2g} of a weight are lost: average "
+                             "in FP32", severity="note")
+                break
 
 
 def list_calls(program: Program) -> Iterator[tuple[ast.AST, Value, float]]:

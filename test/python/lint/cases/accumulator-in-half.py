@@ -125,3 +125,19 @@ def evaluate(loader, layers, x):
     for layer in layers:
         aux += layer(x).bfloat16().sum()
     return hits, aux
+# case: an average in parameters of a module whose frozen ones are cast
+import torch
+from peft import get_peft_model
+pipe.net = get_peft_model(pipe.net, config)
+for p in pipe.net.parameters():
+    if not p.requires_grad:
+        p.data = p.data.to(torch.float16)
+new = [p for p in pipe.net.parameters() if p.requires_grad]
+old = [p for n, p in pipe.net.named_parameters() if "old" in n]
+other = [p for p in wide.net.parameters()]
+for batch in loader:
+    loss_of(pipe.net, batch).backward()
+    for s, t, u in zip(new, old, other):
+        t.data.mul_(0.99).add_(s.detach().data, alpha=0.01)  # finds note
+        t.data.mul_(0.5).add_(s.detach().data, alpha=0.5)
+        u.data.mul_(0.99).add_(s.detach().data, alpha=0.01)
