@@ -134,6 +134,8 @@ def scaler_never_updated(program: Program) -> Iterator[Report]:
     steps = [event for event in program.of_kind(events.SCALER_STEP) if is_used(event.scaler)]
     if not steps or program.of_kind(events.UPDATE) or any("scaler" in word for script in program.scripts for word in UPDATED.findall(script.text)):
         return
+    if not program.of_kind(*events.BACKWARDS) and not program.calls_that_make(values.SCALER):
+        return  # A helper that gets the scaler leaves the update to its caller.
     if any(takes_scaler(event) for event in program.calls if event.callee.kind not in (values.FUNCTION, values.CLASS)
            and not (event.callee.kind == values.METHOD and event.callee.parts.kind in (values.OPTIMIZER, values.SCALER))):
         return

@@ -23,3 +23,8 @@ def step(optimizer, loss):
     scaler.scale(loss).backward()
     scaler.step(optimizer)
     finish(scaler)
+# case: a helper that gets the scaler
+class Optimizers:
+    def step_all(self, grad_scaler):
+        for optimizer in self.optimizers:
+            grad_scaler.step(optimizer)
