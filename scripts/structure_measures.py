@@ -114,12 +114,12 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
     "constants without a comment": (None, _constants),
 }
 LIMITS = {
-    "lines of lib and include": 171200,
-    "lines of domains, hazards, effects and repair": 18100,
+    "lines of lib and include": 176100,
+    "lines of domains, hazards, effects and repair": 19200,
     "dispatch sites in 1,000 lines of effects": 9,
-    "op walkers": 2,
+    "op walkers": 3,
     "functions over 100 lines": 0,
-    "functions over 60 lines": 16,
+    "functions over 60 lines": 15,
     "constants without a comment": 0,
 }
 TARGETS = {

@@ -165,7 +165,7 @@ static Operation *findPlace(const OutputEffect &output,
   constexpr double kMost = 0.5;
   if (!causes.empty() && causes.front().second >= kMost)
     if (Operation *op = getMaker(causes.front().first, Peel::InsertedCasts);
-        op && !isa<mp::ConstantOp>(op))
+        op && !isConstant(op->getResult(0)))
       return op;
   Operation *op = output.value.getDefiningOp();
   return op ? op : Value(output.value).getParentBlock()->getTerminator();

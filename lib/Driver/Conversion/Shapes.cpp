@@ -18,8 +18,7 @@ static std::string keyOf(StringRef scope, StringRef name) {
   return (scope + llvm::Twine('\n') + name).str();
 }
 
-void KnownShapes::note(mlir::Value value, unsigned index,
-                       mlir::Operation *op) {
+void KnownShapes::note(mlir::Value value, unsigned index, mlir::Operation *op) {
   auto type = mlir::dyn_cast<mlir::RankedTensorType>(value.getType());
   if (!type || !type.hasStaticShape())
     return;

@@ -86,8 +86,7 @@ static std::optional<Prefix> findPrefix(Value value, unsigned depth = 8) {
   inner->error.add(found.error);
   auto transpose = dyn_cast<mp::TransposeOp>(op);
   if (!transpose) {
-    auto axes =
-        reshaped(inner->axes, *getShape(op->getOperand(0)), *shape);
+    auto axes = reshaped(inner->axes, *getShape(op->getOperand(0)), *shape);
     if (!axes)
       return std::nullopt;
     inner->axes = std::move(*axes);
@@ -161,8 +160,7 @@ static std::optional<bool> findTriangle(Value condition, bool taken,
                                         int64_t size) {
   constexpr int64_t kMost = 4096; // a long chunk
   for (Operation *op = condition.getDefiningOp();
-       isa_and_present<mp::LogicalNotOp>(op);
-       op = condition.getDefiningOp()) {
+       isa_and_present<mp::LogicalNotOp>(op); op = condition.getDefiningOp()) {
     condition = op->getOperand(0);
     taken = !taken;
   }

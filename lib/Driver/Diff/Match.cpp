@@ -1,4 +1,4 @@
-//===- DiffMatch.cpp - Which op of one model is which of another ----------===//
+//===- Match.cpp - Which op of one model is which of another ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The alignment is that of Cohen's patience diff: of two ranges the equal ends
@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DiffMatch.h"
+#include "Match.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,8 +1,8 @@
-//===- DiffSides.h - The two sides of a comparison --------------*- C++ -*-===//
+//===- Sides.h - The two sides of a comparison ------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_LIB_DRIVER_DIFFSIDES_H
-#define MPOPT_LIB_DRIVER_DIFFSIDES_H
+#ifndef MPOPT_LIB_DRIVER_DIFF_SIDES_H
+#define MPOPT_LIB_DRIVER_DIFF_SIDES_H
 
 #include "mpopt/Driver/Diff.h"
 
@@ -44,4 +44,4 @@ void writeDiffHtml(llvm::raw_ostream &os, const DiffReport &diff,
 
 } // namespace mpopt::diffing
 
-#endif // MPOPT_LIB_DRIVER_DIFFSIDES_H
+#endif // MPOPT_LIB_DRIVER_DIFF_SIDES_H

@@ -1,4 +1,4 @@
-//===- DiffCourses.cpp - The courses of two trainings ---------------------===//
+//===- Courses.cpp - The courses of two trainings ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A monitored training has a history beside its record. The Python package
@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DiffSides.h"
-#include "PythonCommand.h"
+#include "Sides.h"
+#include "lib/Driver/PythonCommand.h"
 
 #include "llvm/Support/FileSystem.h"
 

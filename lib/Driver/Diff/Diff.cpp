@@ -1,14 +1,14 @@
 //===- Diff.cpp - mpopt --diff --------------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Ops are matched first (DiffMatch.h); findings follow their ops.
+// Ops are matched first (Match.h); findings follow their ops.
 //
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Driver/Diff.h"
 
-#include "DiffMatch.h"
-#include "DiffSides.h"
+#include "Match.h"
+#include "Sides.h"
 
 #include "mpopt/Driver/Actions.h"
 #include "mpopt/Driver/Output.h"

@@ -1,8 +1,8 @@
-//===- DiffMatch.h - Which op of one model is which of another --*- C++ -*-===//
+//===- Match.h - Which op of one model is which of another ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef MPOPT_LIB_DRIVER_DIFFMATCH_H
-#define MPOPT_LIB_DRIVER_DIFFMATCH_H
+#ifndef MPOPT_LIB_DRIVER_DIFF_MATCH_H
+#define MPOPT_LIB_DRIVER_DIFF_MATCH_H
 
 #include "mpopt/Driver/Diff.h"
 
@@ -29,4 +29,4 @@ OpMatches matchFound(llvm::ArrayRef<DiffOp> a, llvm::ArrayRef<DiffOp> b);
 
 } // namespace mpopt::diffing
 
-#endif // MPOPT_LIB_DRIVER_DIFFMATCH_H
+#endif // MPOPT_LIB_DRIVER_DIFF_MATCH_H

@@ -1,7 +1,7 @@
-//===- DiffWriters.cpp - The forms of a comparison ------------------------===//
+//===- Writers.cpp - The forms of a comparison ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "DiffSides.h"
+#include "Sides.h"
 
 #include "mpopt/Report/JsonSupport.h"
 #include "mpopt/Report/Keys.h"

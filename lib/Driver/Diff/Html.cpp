@@ -1,7 +1,7 @@
-//===- DiffHtml.cpp - A comparison as an HTML file ------------------------===//
+//===- Html.cpp - A comparison as an HTML file ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "DiffSides.h"
+#include "Sides.h"
 
 #include "mpopt/Report/JsonSupport.h"
 #include "mpopt/Report/Page.h"

@@ -1,4 +1,4 @@
-//===- DiffRecords.cpp - Records as sides of a comparison -----------------===//
+//===- Records.cpp - Records as sides of a comparison -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A record counts the findings that it confirms and those that it alone shows:
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DiffSides.h"
+#include "Sides.h"
 
-#include "ConfirmedFindings.h"
+#include "lib/Driver/ConfirmedFindings.h"
 
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"

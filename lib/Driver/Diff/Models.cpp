@@ -1,7 +1,7 @@
-//===- DiffModels.cpp - Models and reports as sides of a comparison -------===//
+//===- Models.cpp - Models and reports as sides of a comparison -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "DiffSides.h"
+#include "Sides.h"
 
 #include "mpopt/Dialect/Fingerprint.h"
 #include "mpopt/Dialect/Match.h"
