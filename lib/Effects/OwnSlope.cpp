@@ -158,10 +158,12 @@ double OwnSlope::factor(const RangeAnalysis &ranges,
   Interval expected = Interval::whole();
   if (const AbstractValue &result = ranges.preRounding(last);
       result.hasLikely()) {
-    // Extremes of few evaluations are passed now and then.
+    // Extremes of few evaluations are passed now and then. One number, as
+    // rounding leaves of 1 + x, says nothing of others.
     Cell hull = result.hull();
     double reach = hull.likelyHi - hull.likelyLo;
-    expected = {hull.likelyLo - reach, hull.likelyHi + reach};
+    if (reach > 0)
+      expected = {hull.likelyLo - reach, hull.likelyHi + reach};
   }
   std::vector<Point> points = makePoints(exact.groups());
   for (CellRef cell : exact.mutableCells()) {

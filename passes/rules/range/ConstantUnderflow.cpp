@@ -223,10 +223,17 @@ static void addPath(FindingBuilder &finding, const Guarded &guarded) {
                                         " that the constant guards" + more);
 }
 
-static FixAction raise(const ConstantUse &use, const FloatFormat &format) {
-  return FixAction::onConstants(FixAction::Kind::RaiseConstant,
-                                {use.value().getDefiningOp()},
-                                format.minNormal);
+/// The logarithm of a larger epsilon is another number wherever it is the least
+/// that the guarded value can be, as in the silence of a spectrum.
+static FixAction raise(const ConstantUse &use, const Guarded &guarded,
+                       const FloatFormat &format) {
+  FixAction action = FixAction::onConstants(FixAction::Kind::RaiseConstant,
+                                            {use.value().getDefiningOp()},
+                                            format.minNormal);
+  action.keepsFunction = llvm::none_of(guarded.guards, [](const Guard &guard) {
+    return hasRole(guard.op, Role::Logarithm);
+  });
+  return action;
 }
 
 /// The ops that are to compute with the epsilon in FP32: not one behind a root
@@ -282,7 +289,7 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
       .fix("change-constant",
            "raise the epsilon to " + formatNumber(format.minNormal) +
                " or more, the smallest normal value",
-           raise(use, format));
+           raise(use, guarded, format));
 }
 
 /// An epsilon that keeps a few bits: gone where hardware flushes subnormals.
@@ -300,7 +307,7 @@ void ConstantUnderflow::reportSubnormal(const ConstantUse &use,
       .cause(guarded.first().op, "is the guarded value")
       .fix("change-constant",
            "raise it to " + formatNumber(format.minNormal) + " or more",
-           raise(use, format));
+           raise(use, guarded, format));
 }
 
 /// The other addend, where being added is all that a weight does: how much its

@@ -11,9 +11,9 @@ JUDGED = ("--precision", "fp16", "--input", "x=-50:50", "--input", "x~0,15")
 
 
 def model_with(epsilon, initializer=None):
-    """log(softmax(x) + epsilon)"""
+    """1 / (softmax(x) + epsilon)"""
     nodes = [helper.make_node("Softmax", ["x"], ["s"], axis=1), helper.make_node("Add", ["s", "eps"], ["a"], "add"),
-             helper.make_node("Log", ["a"], ["y"])]
+             helper.make_node("Reciprocal", ["a"], ["y"])]
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 16]) for name in "xy")
     graph = helper.make_graph([epsilon] * (epsilon is not None) + nodes, "g", [x], [y], initializer or [])
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
