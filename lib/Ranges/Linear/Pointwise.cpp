@@ -449,11 +449,6 @@ static std::unique_ptr<Step> makeBatchNorm(mp::BatchNormOp op,
   if (!operands)
     return nullptr;
   size_t count = size_t((*shape)[1]);
-  // Each channel has numbers of its own here, even if all are alike: more than
-  // any network has are not worth the memory.
-  constexpr size_t kMostChannels = 1 << 16;
-  if (count > kMostChannels)
-    return nullptr;
   auto read = [&](Value value, double none) {
     return readParameter(value, count, none, ctx);
   };

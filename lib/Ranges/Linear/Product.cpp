@@ -47,6 +47,11 @@ std::optional<std::vector<double>> linear::readParameter(Value value,
                                                          size_t count,
                                                          double none,
                                                          TransferContext &ctx) {
+  // Each has a number of its own here, even if all are alike: more than any
+  // network has are not worth the memory.
+  constexpr size_t kMostParameters = 1 << 16;
+  if (count > kMostParameters)
+    return std::nullopt;
   std::vector<double> numbers(count, none);
   if (!value)
     return numbers;

@@ -75,7 +75,9 @@ TEST(TrainOptions, ErrorsNameTheOption) {
     texts.optimizer = text;
     return errorOf(texts);
   };
-  EXPECT_EQ(optimizer("adamw,foo=1"), "--optimizer: foo: is not known");
+  EXPECT_EQ(optimizer("adamw,foo=1"),
+            "--optimizer: foo: is not known (known: lr, learning_rate, eps, "
+            "betas, momentum, weight_decay, state, master)");
   EXPECT_EQ(optimizer("adamw,lr"), "--optimizer: 'lr' is not KEY=VALUE");
   EXPECT_EQ(optimizer("adamw,lr="), "--optimizer: lr has no value");
   EXPECT_EQ(optimizer("adamw,lr=1,lr=2"), "--optimizer: lr is given twice");
