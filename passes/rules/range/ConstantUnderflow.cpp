@@ -227,9 +227,9 @@ static void addPath(FindingBuilder &finding, const Guarded &guarded) {
 /// that the guarded value can be, as in the silence of a spectrum.
 static FixAction raise(const ConstantUse &use, const Guarded &guarded,
                        const FloatFormat &format) {
-  FixAction action = FixAction::onConstants(FixAction::Kind::RaiseConstant,
-                                            {use.value().getDefiningOp()},
-                                            format.minNormal);
+  FixAction action =
+      FixAction::onConstants(FixAction::Kind::RaiseConstant,
+                             {use.value().getDefiningOp()}, format.minNormal);
   action.keepsFunction = llvm::none_of(guarded.guards, [](const Guard &guard) {
     return hasRole(guard.op, Role::Logarithm);
   });
