@@ -255,9 +255,16 @@ void DeadParameters::reportDead(const Origin &cause,
     for (Operation *user : cause.where.getUsers())
       if (!reader && !user->hasAttr(kBackwardAttr))
         reader = user;
+    // A factor in the code, as of a loss that only keeps ranks in step.
+    bool isLiteral = name.empty();
     if (reader)
-      finding.cause(reader, "reads " + name + ", which is 0 throughout");
-    if (learns)
+      finding.cause(reader, isLiteral
+                                ? "multiplies by 0"
+                                : "reads " + name + ", which is 0 throughout");
+    if (isLiteral)
+      finding.severity(Severity::Note)
+          .message(which + " exactly 0, since the model multiplies by 0");
+    else if (learns)
       finding.severity(Severity::Note)
           .message(
               which + " exactly 0, since " + name +

@@ -188,3 +188,19 @@ func.func @clean_frozen_norm_f32(%x: tensor<8x4x6xf32> {mp.name = "x"}) -> (tens
   return %loss : tensor<f32>
 }
 #b = loc(fused<#mp.origin<"b", "Initializer", "", ["b"]>>[unknown])
+
+// -----
+
+// A factor of 0 in the code, as of a loss that only keeps ranks in step, is meant.
+func.func @times_zero(%x: tensor<8x4xf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+  %w = mp.constant dense<0.5> : tensor<4x4xf16> loc(#w)
+  // expected-remark @+1 {{the gradient of w is exactly 0, since the model multiplies by 0 [MP406 likely]}}
+  %h = mp.matmul %x, %w : (tensor<8x4xf16>, tensor<4x4xf16>) -> tensor<8x4xf16>
+  %f = mp.cast %h : (tensor<8x4xf16>) -> tensor<8x4xf32>
+  %s = mp.reduce_sum %f : (tensor<8x4xf32>) -> tensor<f32>
+  %zero = mp.constant dense<0.0> : tensor<f32>
+  // expected-note @+1 {{multiplies by 0}}
+  %loss = mp.mul %s, %zero : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
