@@ -59,7 +59,8 @@ public:
       return MaskInput{"a mask: " + penalty, kept.value_or(1)};
     bool isInteger = isa<IntegerType>(getElementType(input));
     if (isInteger && selects && !contradicted)
-      return MaskInput{"a mask: it only selects", kept.value_or(1)};
+      return MaskInput{"a mask: it only selects",
+                       kept ? *kept : computed.value_or(1)};
     if (isInteger && averages && !contradicted)
       return MaskInput{"a mask: it only selects averaged elements"};
     return std::nullopt;
@@ -81,6 +82,8 @@ private:
   llvm::SmallPtrSet<Value, 16> seen;
   std::string penalty;     ///< the use that nothing but a mask has
   std::optional<int> kept; ///< the element that masks nothing
+  /// The element that takes what is computed, and no number that fills in.
+  std::optional<int> computed;
   bool selects = false, averages = false, contradicted = false;
 };
 } // namespace
@@ -207,6 +210,9 @@ void MaskSearch::lookAtSelection(Value chosen, Value other, Form form) {
   bool drops = isPenalty(getSplatConstant(chosen));
   if (!kept && drops != isPenalty(getSplatConstant(other)))
     kept = (form == Form::Kept) != drops;
+  bool fills = isConstant(chosen);
+  if (!computed && fills != isConstant(other))
+    computed = (form == Form::Kept) != fills;
 }
 
 /// The truth of the comparison of a number, which is `operand`, with another.
