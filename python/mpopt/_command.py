@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import pathlib
 import re
@@ -48,6 +49,10 @@ class FileError(Error):
     """The same of a file that an argument names: `argument` says which."""
 
 
+# The file of --train-config that is made of an object.
+OBJECT_FILE = "mpopt-object.json"
+
+
 @dataclasses.dataclass(frozen=True)
 class Normal:
     """The normal distribution expected of an input; it sets no bounds."""
@@ -72,7 +77,15 @@ def run(arguments: Sequence[str], accepted: Sequence[int] = (0,), model: str = "
                  for line in done.stderr.splitlines() if line.startswith("mpopt: error: ")]
         raise Error(speak_python("; ".join(lines)) or done.stderr.strip()
                     or f"mpopt ended with status {done.returncode}")
-    return done.stdout
+    return _name_objects(done.stdout, arguments)
+
+
+def _name_objects(output: str, arguments: Sequence[str]) -> str:
+    """The output with the argument's name in the place of the file that was made of an object."""
+    for option, value in itertools.pairwise(map(str, arguments)):
+        if option == "--train-config" and os.path.basename(value) == OBJECT_FILE:
+            output = output.replace(value, keyword_of("train-config"))
+    return output
 
 
 def environment() -> dict[str, str]:

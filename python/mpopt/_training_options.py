@@ -112,7 +112,7 @@ def config_file(config, folder: pathlib.Path) -> str:
         text = json.dumps(dict(config), default=str)
     else:
         raise TypeError(f"a path, a mapping, TrainingArguments, an Accelerator or a trainer, not {type(config).__name__}")
-    file = folder / "train.json"
+    file = folder / _command.OBJECT_FILE
     file.write_text(text, encoding="utf-8")
     return str(file)
 

@@ -60,6 +60,8 @@ private:
   bool hasZeroSums(Value scores, int axis) const;
   bool addUpToZero(Value gradient) const;
   bool cancels(const ParameterGradient &parameter) const;
+  void explainZero(FindingBuilder &finding, Value zero,
+                   const std::string &which);
   void reportDead(const Origin &cause, const Parameters &parameters);
   void watchDead(FindingBuilder &finding, const Origin &cause,
                  const ParameterGradient &parameter, Value value) const;
@@ -227,6 +229,40 @@ bool DeadParameters::cancels(const ParameterGradient &parameter) const {
          (*shape)[1] == int64_t(parameter.count);
 }
 
+/// `which` parameters have a gradient that is multiplied by a constant of
+/// zeros.
+void DeadParameters::explainZero(FindingBuilder &finding, Value zero,
+                                 const std::string &which) {
+  std::string name = getTensorName(zero);
+  auto own = llvm::find_if(scaling->estimate().parameters(),
+                           [&](const ParameterGradient &parameter) {
+                             return parameter.name == name;
+                           });
+  bool learns = own != scaling->estimate().parameters().end() &&
+                own->estimate.known && own->estimate.rms > 0;
+  Operation *reader = nullptr;
+  for (Operation *user : zero.getUsers())
+    if (!reader && !user->hasAttr(kBackwardAttr))
+      reader = user;
+  // A factor in the code, as of a loss that only keeps ranks in step.
+  bool isLiteral = name.empty();
+  if (reader)
+    finding.cause(reader, isLiteral
+                              ? "multiplies by 0"
+                              : "reads " + name + ", which is 0 throughout");
+  if (isLiteral)
+    finding.severity(Severity::Note)
+        .message(which + " exactly 0, since the model multiplies by 0");
+  else if (learns)
+    finding.severity(Severity::Note)
+        .message(which + " exactly 0, since " + name +
+                 " is 0 throughout; it has a gradient itself, so that this is "
+                 "so at the first step only");
+  else
+    finding.message(which + " exactly 0, since " + name +
+                    " is 0 throughout and does not learn either");
+}
+
 void DeadParameters::reportDead(const Origin &cause,
                                 const Parameters &parameters) {
   const ParameterGradient &first = *parameters.front();
@@ -243,38 +279,9 @@ void DeadParameters::reportDead(const Origin &cause,
   case Why::Unknown:
     finding.message(which + " exactly 0, in any dtype");
     break;
-  case Why::ZeroConstant: {
-    std::string name = getTensorName(cause.where);
-    auto own = llvm::find_if(scaling->estimate().parameters(),
-                             [&](const ParameterGradient &parameter) {
-                               return parameter.name == name;
-                             });
-    bool learns = own != scaling->estimate().parameters().end() &&
-                  own->estimate.known && own->estimate.rms > 0;
-    Operation *reader = nullptr;
-    for (Operation *user : cause.where.getUsers())
-      if (!reader && !user->hasAttr(kBackwardAttr))
-        reader = user;
-    // A factor in the code, as of a loss that only keeps ranks in step.
-    bool isLiteral = name.empty();
-    if (reader)
-      finding.cause(reader, isLiteral
-                                ? "multiplies by 0"
-                                : "reads " + name + ", which is 0 throughout");
-    if (isLiteral)
-      finding.severity(Severity::Note)
-          .message(which + " exactly 0, since the model multiplies by 0");
-    else if (learns)
-      finding.severity(Severity::Note)
-          .message(
-              which + " exactly 0, since " + name +
-              " is 0 throughout; it has a gradient itself, so that this is "
-              "so at the first step only");
-    else
-      finding.message(which + " exactly 0, since " + name +
-                      " is 0 throughout and does not learn either");
+  case Why::ZeroConstant:
+    explainZero(finding, cause.where, which);
     break;
-  }
   case Why::Rectifier:
     finding.cause(cause.where, "never positive");
     finding.message(which + " exactly 0, since the rectifier behind passes "

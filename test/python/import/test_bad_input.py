@@ -47,7 +47,7 @@ def test_empty(tmp_path):
 
 
 def test_folder(tmp_path):
-    refused(run("--check", tmp_path), "is a directory")
+    refused(run("--check", tmp_path), "holds no model")
 
 
 # --- Graphs ---

@@ -137,6 +137,9 @@ def test_configurations(tmp_path):
     reports = [mpopt.check_training(net, (X, Y), loss=step, config=config)
                for config in (CONFIG, file, live)]
     assert {report.precision for report in reports} == {"autocast-fp16"}
+    # A setting says where it is from: the file, or the argument.
+    sources = [{setting.pop("source") for setting in report.raw["training"]["settings"]} for report in reports]
+    assert sources[0] == sources[2] == {"config"} and sources[1] == {str(file)}
     assert reports[0].raw["training"] == reports[1].raw["training"] == reports[2].raw["training"]
     other = mpopt.check_training(Net(), (X, Y), loss=step, config=CONFIG, precision="bf16")
     assert other.precision == "bf16"

@@ -42,7 +42,8 @@ def gradients_cleared_before_step(program: Program) -> Iterator[Report]:
 
 
 CLEARED = re.compile("zero_grad")
-CLEARED_BY_HAND = re.compile(r"\.grad\s*=\s*None|grad\.(data\.)?zero_|grad\.fill_")
+# A gradient that is assigned is not added to the last one.
+CLEARED_BY_HAND = re.compile(r"\.grad\s*(?:,[^=\n]*)?=(?!=)|grad\.(data\.)?zero_|grad\.fill_")
 
 
 @rule

@@ -28,6 +28,16 @@ for x in loader:
     optimizer.step()
     for p in model.parameters():
         p.grad = None
+# case: by hand, with that of a copy
+import torch
+model = torch.nn.Linear(4, 4).bfloat16()
+master = [p.detach().float() for p in model.parameters()]
+optimizer = torch.optim.SGD(master, lr=0.1)
+for x in loader:
+    model(x).sum().backward()
+    for m, p in zip(master, model.parameters()):
+        m.grad, p.grad = p.grad.float(), None
+    optimizer.step()
 # case: of one optimizer only
 import torch
 import torch.nn.functional as F
