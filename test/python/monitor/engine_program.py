@@ -141,6 +141,9 @@ def main(engine: str, fault: str, rank: int, world: int, folder: pathlib.Path) -
                 break_weights(loop, inner, fault, rank == world - 1)
             monitor.step(loss=loop.step(x, y))
     distributed.destroy_process_group()
+    # Threads of gloo that outlive the interpreter end the process by std::terminate.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def tell(alert) -> None:
