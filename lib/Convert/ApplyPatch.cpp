@@ -112,31 +112,48 @@ static Expected<std::string> getRaw(mp::ConstantOp constant, int32_t dtype,
   return raw;
 }
 
-static Expected<std::string> describeNumbers(const ModulePatch::Numbers &change,
-                                             TensorSource &source) {
-  ConstantInFile constant(*change.value);
+namespace {
+/// A constant's numbers in the file, and the elements that replace them.
+struct ChangedNumbers {
+  std::vector<double> before;
+  std::string raw;
+};
+} // namespace
+
+static Expected<ChangedNumbers> readNumbers(const ConstantInFile &constant,
+                                            mp::ConstantOp now,
+                                            TensorSource &source) {
   Expected<std::vector<double>> before = constant.read(source);
   if (!before)
     return before.takeError();
-  Expected<std::string> raw =
-      getRaw(change.now, constant.dtype(), before->size());
+  Expected<std::string> raw = getRaw(now, constant.dtype(), before->size());
   if (!raw)
     return raw.takeError();
-  std::vector<double> after = toNumbers(*raw, constant.dtype());
+  return ChangedNumbers{std::move(*before), std::move(*raw)};
+}
+
+static Expected<std::string> describeNumbers(const ModulePatch::Numbers &change,
+                                             TensorSource &source) {
+  ConstantInFile constant(*change.value);
+  Expected<ChangedNumbers> numbers = readNumbers(constant, change.now, source);
+  if (!numbers)
+    return numbers.takeError();
+  const std::vector<double> &before = numbers->before;
+  std::vector<double> after = toNumbers(numbers->raw, constant.dtype());
   size_t count = 0, first = 0;
-  for (size_t at = before->size(); at-- > 0;)
-    if ((*before)[at] != after[at] &&
-        !(std::isnan((*before)[at]) && std::isnan(after[at]))) {
+  for (size_t at = before.size(); at-- > 0;)
+    if (before[at] != after[at] &&
+        !(std::isnan(before[at]) && std::isnan(after[at]))) {
       ++count;
       first = at;
     }
   if (count == 0)
     return std::string();
-  std::string text = change.value->name + ": " + toText((*before)[first]) +
+  std::string text = change.value->name + ": " + toText(before[first]) +
                      " -> " + toText(after[first]);
-  if (before->size() > 1)
+  if (before.size() > 1)
     text += ", the first of " + std::to_string(count) + " of " +
-            std::to_string(before->size()) + " elements";
+            std::to_string(before.size()) + " elements";
   return text;
 }
 
@@ -267,14 +284,11 @@ Expected<ModelDiff> convert::describePatch(const ModulePatch &patch,
 static Error writeNumbers(const ModulePatch &patch, TensorSource &source) {
   for (const ModulePatch::Numbers &change : patch.numbers) {
     ConstantInFile constant(*change.value);
-    Expected<std::vector<double>> before = constant.read(source);
-    if (!before)
-      return before.takeError();
-    Expected<std::string> raw =
-        getRaw(change.now, constant.dtype(), before->size());
-    if (!raw)
-      return raw.takeError();
-    constant.write(*raw);
+    Expected<ChangedNumbers> numbers =
+        readNumbers(constant, change.now, source);
+    if (!numbers)
+      return numbers.takeError();
+    constant.write(numbers->raw);
   }
   return Error::success();
 }
@@ -315,13 +329,14 @@ void Gone::takeFrom(onnx::GraphProto &graph) const {
   };
   takeFrom(*graph.mutable_initializer());
   takeFrom(*graph.mutable_node());
-  // What is said of a value that an output takes the name of stays true.
-  auto &said = *graph.mutable_value_info();
-  said.erase(llvm::remove_if(said,
-                             [&](const onnx::ValueInfoProto &value) {
-                               return values.contains(value.name());
-                             }),
-             said.end());
+  // Entries of other values stay: a value that takes an output's name has the
+  // output's type.
+  auto &types = *graph.mutable_value_info();
+  types.erase(llvm::remove_if(types,
+                              [&](const onnx::ValueInfoProto &value) {
+                                return values.contains(value.name());
+                              }),
+              types.end());
 }
 
 Error convert::applyPatch(ModulePatch &patch, TensorSource &source) {
