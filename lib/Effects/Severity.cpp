@@ -191,12 +191,14 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
     if (said)
       continue;
     std::vector<std::pair<Value, double>> causes;
-    if (!isQuantized && !std::isinf(error))
+    if (!std::isinf(error))
       causes = findCauses(output);
-    Operation *op = findPlace(output, causes);
-    bool isPlace = op != output.value.getDefiningOp() && !causes.empty();
+    // An error by quantisation is reported at the output.
+    auto places = ArrayRef(causes).take_front(isQuantized ? 0 : causes.size());
+    Operation *op = findPlace(output, places);
+    bool isPlace = op != output.value.getDefiningOp() && !places.empty();
     FindingBuilder finding(list, rule, op,
-                           isPlace ? causes.front().first : output.value,
+                           isPlace ? places.front().first : output.value,
                            Certainty::Likely);
     finding.severity(severityOf(error, module));
     list.entries.back().finding.effect = {output.name, error};
@@ -211,7 +213,7 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
           " its largest value, by " +
           (isQuantized ? "quantisation: " + describeCauses(*output.byCause)
                        : "all roundings together"));
-      for (auto [value, share] : findCauses(output))
+      for (auto [value, share] : causes)
         if (share >= kLeastShare)
           finding.cause(value,
                         std::string(isQuantized ? "quantising it causes "
@@ -221,7 +223,7 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
                             formatNumber(std::round(share * 100)) +
                             " % of the squared error");
     }
-    addRange(finding, isPlace ? causes.front().first : output.value, ranges);
+    addRange(finding, isPlace ? places.front().first : output.value, ranges);
   }
   if (!list.entries.empty())
     llvm::append_range(entries, takeFindings(module, list));
