@@ -75,7 +75,8 @@ void OutputEffects::setShares(const ChangedDecisions &changed) {
   }
 }
 
-/// The floats by whose order or size the elements of `value` are decided.
+/// The floats by whose order or size the elements of `value` are decided, in
+/// front of ops that round them to whole numbers.
 static SmallVector<Value, 2> findDeciding(Value value) {
   SmallVector<Value, 2> deciding;
   SmallVector<Value> work = {value};
@@ -85,11 +86,18 @@ static SmallVector<Value, 2> findDeciding(Value value) {
     Operation *op = next.getDefiningOp();
     if (!op || !seen.insert(next).second || getOpKind(op) == OpKind::Source)
       continue;
-    for (Value operand : op->getOperands())
-      if (!isa<FloatType>(getElementType(operand)))
+    for (Value operand : op->getOperands()) {
+      if (!isa<FloatType>(getElementType(operand))) {
         work.push_back(operand);
-      else if (!isConstant(operand) && !llvm::is_contained(deciding, operand))
-        deciding.push_back(operand);
+        continue;
+      }
+      if (isConstant(operand))
+        continue;
+      Operation *maker = getMaker(operand, Peel::InsertedCasts);
+      Value decider = roundsToWhole(maker) ? maker->getOperand(0) : operand;
+      if (!llvm::is_contained(deciding, decider))
+        deciding.push_back(decider);
+    }
   }
   return deciding;
 }
@@ -114,16 +122,12 @@ void OutputEffects::attribute(ArrayRef<OutputEffect> deciders) {
   }
 }
 
-/// The floats that decide which elements `chosen` has, in front of what rounds
-/// them to whole numbers.
+/// The floats that decide which elements `chosen` has.
 static SmallVector<Value, 2> findChoosing(Value chosen) {
   SmallVector<Value, 2> choosing;
   for (Value operand : chosen.getDefiningOp()->getOperands())
     if (!isa<FloatType>(getElementType(operand)))
-      for (Value value : findDeciding(operand)) {
-        Operation *op = getMaker(value, Peel::InsertedCasts);
-        choosing.push_back(roundsToWhole(op) ? op->getOperand(0) : value);
-      }
+      llvm::append_range(choosing, findDeciding(operand));
   return choosing;
 }
 
@@ -133,7 +137,7 @@ static void attributeChoices(ModuleOp module, const RangeAnalysis &ranges,
                              const NonFinite &nonFinite,
                              const ChangedDecisions &changed,
                              MutableArrayRef<OutputEffect> outputs) {
-  // What does less is not named.
+  // A cause of a smaller share is not named: all of them are at most ten.
   constexpr double kLeast = 0.1;
   llvm::MapVector<Value, SmallVector<Value, 2>> choices;
   std::vector<OutputEffect> deciders;
