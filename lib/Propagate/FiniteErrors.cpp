@@ -70,8 +70,8 @@ FunctionOfError::FunctionOfError(Value value) {
 }
 
 namespace {
-/// A part of the line, and the values at its ends.
-struct Part {
+/// A piece of the line, and the values at its ends.
+struct Piece {
   double from, to, first, last;
 
   double middle() const { return from + (to - from) / 2; }
@@ -86,16 +86,16 @@ public:
   FiniteChange run();
 
 private:
-  // Parts of 1/6 of a deviation; a jump is looked for in 20 halvings.
-  static constexpr unsigned kParts = 64, kMostParts = 1024;
+  // Pieces of 1/6 of a deviation; a jump is looked for in 20 halvings.
+  static constexpr unsigned kPieces = 64, kMostPieces = 1024;
   // A share far below what errors are known to.
   static constexpr double kSmall = 0.01;
 
   double errorAt(double at) const;
   double weightOf(double at, double width) const;
-  std::vector<Part> makeParts() const;
-  void addLinear(ArrayRef<Part> parts);
-  std::vector<Part> halve(ArrayRef<Part> parts);
+  std::vector<Piece> makePieces() const;
+  void addLinear(ArrayRef<Piece> pieces);
+  std::vector<Piece> halve(ArrayRef<Piece> pieces);
   void add(double weight, double square);
 
   const Expression &function;
@@ -137,71 +137,71 @@ void Change::add(double weight, double square) {
   squares += weight * square * square;
 }
 
-std::vector<Part> Change::makeParts() const {
-  std::vector<double> ends(kParts + 1);
-  for (unsigned i = 0; i <= kParts; ++i)
-    ends[i] = from + (to - from) * i / kParts;
+std::vector<Piece> Change::makePieces() const {
+  std::vector<double> ends(kPieces + 1);
+  for (unsigned i = 0; i <= kPieces; ++i)
+    ends[i] = from + (to - from) * i / kPieces;
   std::vector<double> values(ends.size());
   function.evaluate(ends, values);
-  std::vector<Part> parts;
-  for (unsigned i = 0; i < kParts; ++i)
-    parts.push_back({ends[i], ends[i + 1], values[i], values[i + 1]});
-  return parts;
+  std::vector<Piece> pieces;
+  for (unsigned i = 0; i < kPieces; ++i)
+    pieces.push_back({ends[i], ends[i + 1], values[i], values[i + 1]});
+  return pieces;
 }
 
-/// By the slopes in the middle of each part, as gradients have them.
-void Change::addLinear(ArrayRef<Part> parts) {
+/// By the slopes in the middle of each piece, as gradients have them.
+void Change::addLinear(ArrayRef<Piece> pieces) {
   // The cube root of a double's roundoff, for differences.
   constexpr double kNear = 1e-5;
   std::vector<double> points;
-  for (const Part &part : parts) {
-    double at = part.middle();
+  for (const Piece &piece : pieces) {
+    double at = piece.middle();
     double step = kNear * std::max(std::fabs(at), deviation * kSmall);
     points.insert(points.end(), {at - step, at + step});
   }
   std::vector<double> values(points.size());
   function.evaluate(points, values);
-  for (auto [index, part] : llvm::enumerate(parts)) {
-    double at = part.middle(), error = errorAt(at);
+  for (auto [index, piece] : llvm::enumerate(pieces)) {
+    double at = piece.middle(), error = errorAt(at);
     double slope = (values[2 * index + 1] - values[2 * index]) /
                    (points[2 * index + 1] - points[2 * index]);
-    double weight = weightOf(at, part.to - part.from);
+    double weight = weightOf(at, piece.to - piece.from);
     weights += weight;
     if (std::isfinite(slope))
       sums.linear += weight * slope * slope * error * error;
   }
 }
 
-/// A part is halved until the function is a line there, or the error is as
+/// A piece is halved until the function is a line there, or the error is as
 /// wide, or until it counts for nothing even if the function jumps there: a
 /// jump J moves the share |d| / width by J, a line each element by J d / width.
-std::vector<Part> Change::halve(ArrayRef<Part> parts) {
+std::vector<Piece> Change::halve(ArrayRef<Piece> pieces) {
   constexpr double kStraight = 0.1; // of the rise
   std::vector<double> points;
-  for (const Part &part : parts) {
-    double at = part.middle(), error = errorAt(at);
+  for (const Piece &piece : pieces) {
+    double at = piece.middle(), error = errorAt(at);
     // However far errors move a value, it has the same distribution.
     points.insert(points.end(),
                   {at, std::max(at - error, from), std::min(at + error, to)});
   }
   std::vector<double> values(points.size());
   function.evaluate(points, values);
-  std::vector<Part> halved;
-  for (auto [index, part] : llvm::enumerate(parts)) {
-    double at = part.middle(), width = part.to - part.from;
+  std::vector<Piece> halved;
+  for (auto [index, piece] : llvm::enumerate(pieces)) {
+    double at = piece.middle(), width = piece.to - piece.from;
     double weight = weightOf(at, width), reach = errorAt(at) / width;
-    double here = values[3 * index], rise = part.last - part.first;
-    double bend = std::fabs(here - part.first / 2 - part.last / 2);
+    double here = values[3 * index], rise = piece.last - piece.first;
+    double bend = std::fabs(here - piece.first / 2 - piece.last / 2);
     double jump = std::fabs(rise) + bend;
     if (reach >= 1) {
       add(weight / 2, std::pow(values[3 * index + 1] - here, 2));
       add(weight / 2, std::pow(values[3 * index + 2] - here, 2));
-    } else if (weight * jump * jump * reach < kSmall * sums.linear / kParts ||
+    } else if (weight * jump * jump * reach < kSmall * sums.linear / kPieces ||
                !(bend > kStraight * std::fabs(rise))) {
       add(weight, rise * rise * reach * reach);
     } else {
-      halved.push_back({part.from, at, part.first, here});
-      halved.push_back({at, part.to, here, part.last});
+      halved.push_back({piece.from, at, piece.first, here});
+      halved.push_back({at, piece.to, here, piece.last});
     }
   }
   return halved;
@@ -210,11 +210,11 @@ std::vector<Part> Change::halve(ArrayRef<Part> parts) {
 FiniteChange Change::run() {
   if (!(from < to) || !(errorAt(mean) > 0))
     return {};
-  std::vector<Part> parts = makeParts();
-  addLinear(parts);
-  for (size_t left = kMostParts; !parts.empty() && left >= parts.size();) {
-    left -= parts.size();
-    parts = halve(parts);
+  std::vector<Piece> pieces = makePieces();
+  addLinear(pieces);
+  for (size_t left = kMostPieces; !pieces.empty() && left >= pieces.size();) {
+    left -= pieces.size();
+    pieces = halve(pieces);
   }
   if (!(weights > 0))
     return {};
