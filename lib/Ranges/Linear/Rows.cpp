@@ -402,14 +402,6 @@ std::unique_ptr<Step> NormStep::make(OpResult result, const Norm &norm,
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// Where statistics are computed (Normalization.cpp).
-static const FloatFormat *formatOf(std::optional<Type> stash, Value input,
-                                   TransferContext &ctx) {
-  const FloatFormat *stated = stash ? getFloatFormat(*stash) : nullptr;
-  const FloatFormat *sums = &ctx.sumFormat(input);
-  return stated && stated->digits < sums->digits ? stated : sums;
-}
-
 /// Blocks of one element, but from `first` on those of whole axes.
 static Shape wholeFrom(const Shape &shape, int64_t first) {
   Shape blocks(shape.size(), 1);
@@ -438,11 +430,12 @@ static std::unique_ptr<Step> makeRowNorm(OpT op, OpResult result, Value bias,
   std::optional<int64_t> axis = normalizeAxis(op.getAxis(), rank);
   if (axis != rank - 1)
     return nullptr;
-  return NormStep::make(result,
-                        {op.getScale(), bias, size_t(rank - 1), centred,
-                         op.getEpsilon().convertToDouble(),
-                         formatOf(op.getStashType(), op.getInput(), ctx)},
-                        wholeFrom(shape, rank - 1), ctx);
+  return NormStep::make(
+      result,
+      {op.getScale(), bias, size_t(rank - 1), centred,
+       op.getEpsilon().convertToDouble(),
+       &ctx.statisticsFormat(op.getInput(), op.getStashType())},
+      wholeFrom(shape, rank - 1), ctx);
 }
 
 static std::unique_ptr<Step> makeGroupNorm(mp::GroupNormOp op, OpResult result,
@@ -453,11 +446,11 @@ static std::unique_ptr<Step> makeGroupNorm(mp::GroupNormOp op, OpResult result,
     return nullptr;
   Shape blocks = wholeFrom(shape, 2);
   blocks[1] = shape[1] / groups;
-  return NormStep::make(result,
-                        {op.getScale(), op.getBias(), 1, true,
-                         op.getEpsilon().convertToDouble(),
-                         formatOf(op.getStashType(), op.getInput(), ctx)},
-                        std::move(blocks), ctx);
+  return NormStep::make(
+      result,
+      {op.getScale(), op.getBias(), 1, true, op.getEpsilon().convertToDouble(),
+       &ctx.statisticsFormat(op.getInput(), op.getStashType())},
+      std::move(blocks), ctx);
 }
 
 std::unique_ptr<Step> linear::makeRows(OpResult result, TransferContext &ctx) {

@@ -95,6 +95,12 @@ const FloatFormat &TransferContext::sumFormat(Operation *kernel) {
   return target().sums(formatOf(kernel->getOperand(0)),
                        kernel->getName().stripDialect());
 }
+const FloatFormat &
+TransferContext::statisticsFormat(Value operand, std::optional<Type> stated) {
+  const FloatFormat *format = stated ? getFloatFormat(*stated) : nullptr;
+  const FloatFormat &sums = sumFormat(operand);
+  return format && format->digits < sums.digits ? *format : sums;
+}
 const FloatFormat &TransferContext::functionFormat(Value operand) {
   return target().functions(formatOf(operand),
                             current->getName().stripDialect());

@@ -127,6 +127,10 @@ public:
   const FloatFormat &sumFormat(mlir::Value operand);
   /// The same of another op, by its first operand.
   const FloatFormat &sumFormat(mlir::Operation *kernel);
+  /// The same where an op may state the type of its statistics: that type, if
+  /// it is narrower than the target's sums (exporters write FP32 by default).
+  const FloatFormat &statisticsFormat(mlir::Value operand,
+                                      std::optional<mlir::Type> stated);
   const FloatFormat &functionFormat(mlir::Value operand);
 
   /// The largest number of groups that a result may have. It is smaller in

@@ -17,15 +17,6 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::cells;
 
-/// Where statistics are computed: what the model says, if that is no wider than
-/// what the target does (exporters write FP32 by default).
-static const FloatFormat &statisticsFormat(std::optional<Type> stash,
-                                           Value input, TransferContext &ctx) {
-  const FloatFormat *stated = stash ? getFloatFormat(*stash) : nullptr;
-  const FloatFormat &sums = ctx.sumFormat(input);
-  return stated && stated->digits < sums.digits ? *stated : sums;
-}
-
 /// Gain and bias may be applied behind a store in the input's dtype (the ONNX
 /// function bodies do that): the coarser one counts.
 static const FloatFormat &affineFormat(Value input,
@@ -76,7 +67,7 @@ static Standardized transferRows(OpTy op, bool centred,
                                  const AbstractValue *bias,
                                  TransferContext &ctx) {
   Value input = op.getInput();
-  const FloatFormat &format = statisticsFormat(op.getStashType(), input, ctx);
+  const FloatFormat &format = ctx.statisticsFormat(input, op.getStashType());
   Standardized rows = standardize(getShape(input), ctx.of(input),
                                   {axesFrom(input, op.getAxis()), centred,
                                    op.getEpsilon().convertToDouble(), &format});
@@ -153,7 +144,7 @@ static void transferGroupNorm(mp::GroupNormOp op, TransferContext &ctx) {
   if (rank < 2)
     return ctx.unknown();
   int64_t channelAxis = op.getChannelsLast() ? rank - 1 : 1;
-  const FloatFormat &format = statisticsFormat(op.getStashType(), input, ctx);
+  const FloatFormat &format = ctx.statisticsFormat(input, op.getStashType());
   auto [y, norm] = standardizeGroups(
       *getShape(input), ctx.of(input), channelAxis, op.getNumGroups(),
       {{}, true, op.getEpsilon().convertToDouble(), &format}, ctx.maxGroups());
