@@ -20,6 +20,7 @@
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Numerics/Accumulation.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
+#include "mpopt/Ranges/Value/SoftmaxRows.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -117,12 +118,9 @@ SoftmaxStep::SoftmaxStep(mp::SoftmaxOp op, Shape blocks, TransferContext &ctx)
     : RowStep(op.getInput(), std::move(blocks), ctx) {
   const FloatFormat &functions = ctx.functionFormat(input);
   double width = 2 * known.hull().absMax();
-  // As SoftmaxRows.cpp has it.
-  relative =
-      2 * (relativeSumError(ctx.sumFormat(input), double(count), 4) +
-           (2 * std::min(width, 110.0) + 16) * functions.unitRoundoff()) +
-      kSlack;
-  absolute = functions.minNormal;
+  relative = 2 * cells::softmaxError(double(count), width, functions,
+                                     ctx.sumFormat(input));
+  absolute = cells::softmaxFlushLimit(functions);
 }
 
 std::vector<Interval> SoftmaxStep::differences(ArrayRef<int64_t> index,

@@ -30,6 +30,24 @@ static constexpr double kSlack = 1e-10;
 /// up: as many keys as fused attention is taken to have.
 static constexpr double kMostInRow = 1 << 20;
 
+double cells::softmaxError(double count, double width,
+                           const FloatFormat &functions,
+                           const FloatFormat &sums) {
+  // The argument of the exponential is rounded (beyond 110 it is 0 in every
+  // format of 8 exponent bits), the exponential off by some units, the sum by
+  // n u, the quotient by a unit.
+  return relativeSumError(sums, count, 4) +
+         (2 * std::min(width, 110.0) + 16) * functions.unitRoundoff() + kSlack;
+}
+
+// Vector kernels make exponentials below the smallest normal number 0 (ONNX
+// Runtime's for AVX2; CUDA's with flush-to-zero, which FP16 does not have).
+double cells::softmaxFlushLimit(const FloatFormat &functions) {
+  return functions.minNormal < FloatFormat::f16().minNormal
+             ? functions.minNormal
+             : functions.minSubnormal;
+}
+
 namespace {
 /// Sums over a row, relative to e^reference.
 struct RowSums {
@@ -110,14 +128,9 @@ SoftmaxRows::SoftmaxRows(const MaybeShape &shape, const AbstractValue &x,
     sum.low *= n / sum.cells;
     sum.high *= n / sum.cells;
   }
-  // The argument of the exponential is rounded (beyond 110 it is 0 in every
-  // format of 8 exponent bits), the exponential off by some units, the sum by
-  // n u, the quotient by a unit.
-  double ofExponents =
-      (2 * std::min(width, 110.0) + 16) * functions.unitRoundoff() + kSlack;
-  error = relativeSumError(sumFormat, n, 4) + ofExponents;
+  error = softmaxError(n, width, functions, sumFormat);
   errorOfSum =
-      relativeSumError(sumFormat, std::min(n, kMostInRow), 4) + ofExponents;
+      softmaxError(std::min(n, kMostInRow), width, functions, sumFormat);
 }
 
 Interval SoftmaxRows::value(size_t group, bool masks) const {
@@ -274,11 +287,7 @@ AbstractValue cells::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
   bool masks = x.negInf;
   double relative = rows.relative();
   double unit = functions.unitRoundoff();
-  // Vector kernels make exponentials below the smallest normal number 0 (ONNX
-  // Runtime's for AVX2; CUDA's with flush-to-zero, which FP16 does not have).
-  double flushed = functions.minNormal < FloatFormat::f16().minNormal
-                       ? functions.minNormal
-                       : functions.minSubnormal;
+  double flushed = softmaxFlushLimit(functions);
   MutableCells cells = result.mutableCells();
   estimateElements(cells, x, rows, shape && !axes.empty(), logarithm);
   for (size_t group = 0; group < cells.size(); ++group) {

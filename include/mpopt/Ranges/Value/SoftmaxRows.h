@@ -14,6 +14,14 @@
 
 namespace mpopt::cells {
 
+/// The relative error of a computed row sum, and half of that of an element, of
+/// a row of `count` logits no two of which differ by more than `width`.
+double softmaxError(double count, double width, const FloatFormat &functions,
+                    const FloatFormat &sums);
+
+/// Exponentials below it may be computed as 0.
+double softmaxFlushLimit(const FloatFormat &functions);
+
 /// The softmax of rows along `axes`, or its logarithm. `rowsHaveFinite`: no row
 /// is -Inf throughout (which gives NaN). Without a shape the rows' length is
 /// unknown. Exponentials are computed in `functions` and added up in `sums`.
