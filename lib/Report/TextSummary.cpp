@@ -41,8 +41,8 @@ listTypes(const std::map<std::string, unsigned> &countByType) {
   return text;
 }
 
-// `proved: no overflow up to a scale of 2.55: in [-25.5, 25.5]`. `none` is said
-// where no scale is small enough.
+// `proved: no overflow up to a scale of 2.55: in [-25.5, 25.5]`. `none` is the
+// text for an input of which no scale is small enough.
 static std::string describeScale(StringRef how, double scale, StringRef none,
                                  const std::string &input) {
   if (scale == 0)

@@ -4,8 +4,8 @@
 
 Of each tensor's last sample: what one scale for all of it does (`current`), and what a scale by the samples
 before it clips (`delayed`). Elements of a binade are taken as even in their logarithm, as docs/fp8.md has
-it for rounding. What scales of rows or blocks would do is not in a histogram: it is said only where one scale
-does not do."""
+it for rounding. A histogram cannot tell the effect of scales of rows or blocks: the report says only where
+one scale does not suffice."""
 
 import dataclasses
 import json
