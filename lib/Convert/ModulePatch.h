@@ -36,7 +36,7 @@ private:
   onnx::AttributeProto *attribute = nullptr;
 };
 
-/// What changes of the messages of a model, by its graph.
+/// A change of the messages of a model, by its graph.
 struct ModulePatch {
   /// A node reads, or an output of a graph is, another value.
   struct Rewire {
@@ -78,7 +78,7 @@ struct ModulePatch {
 /// line: why the change has no form in the file.
 llvm::Expected<ModulePatch> planPatch(Model &model, const ModuleCopy &copy);
 
-/// What the patch changes. `source`: of the constants.
+/// Describes the changes. `source` reads the constants.
 llvm::Expected<ModelDiff> describePatch(const ModulePatch &patch,
                                         TensorSource &source);
 

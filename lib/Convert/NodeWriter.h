@@ -56,7 +56,7 @@ private:
   Graph &graph;
   AddedNodes &added;
   const int64_t opset;
-  // Of the op that is written.
+  // The name of the op that is written, and its element type.
   std::string label;
   int32_t dtype = 0;
 };

@@ -50,7 +50,7 @@ static bool allReaders(Value value,
 /// and a number alone scales something.
 static bool isLiteral(mp::ConstantOp constant) {
   Value value = constant.getResult();
-  // What stands where a mask hides something.
+  // The number that a mask puts in place of others.
   if (getSplatConstant(value) && allReaders(value, [](Operation *user) {
         return hasRole(user, Role::Select);
       }))

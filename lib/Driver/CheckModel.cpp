@@ -270,7 +270,7 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
   return llvm::Error::success();
 }
 
-/// What a calibration saw decides about codes alone.
+/// A calibration decides about codes alone.
 static llvm::Error useCalibration(const Options &options, ModuleOp module,
                                   ModelReport &report) {
   if (options.calibration.empty())

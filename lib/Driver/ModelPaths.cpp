@@ -99,7 +99,8 @@ Error Expansion::add(StringRef folder, llvm::ArrayRef<StringRef> parts) {
   return fs::exists(inner) ? add(inner, parts.drop_front()) : Error::success();
 }
 
-// What is a model by its name; what may be something else has to hold one.
+// Endings of models, and endings that other files have too, whose contents
+// decide.
 static constexpr StringRef kEndings[] = {".onnx", ".pt2", ".ptl", ".jit"};
 static constexpr StringRef kOtherEndings[] = {".pt", ".pth", ".mlir", ".mlirbc",
                                               ".textproto"};

@@ -16,7 +16,7 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// What is quantised: an activation that codes are made of, or a constant of
+/// The quantised tensor: an activation that codes are made of, or a constant of
 /// which the file has the codes; null for codes that are read again.
 static Value findSubject(Operation *op) {
   if (auto quantize = dyn_cast<mp::QuantizeOp>(op))

@@ -24,10 +24,10 @@ public:
   /// are no error, since clipping is the rectifier that a quantiser left out.
   ActivationError(double count, double trust, bool rectifies);
 
-  /// Of a group, in codes of `scaled`, whose scale may be 0.
+  /// The error of a group in codes of `scaled`, whose scale may be 0.
   StorageError of(const Likely &x, const StorageFormat &scaled);
 
-  /// Of the groups so far: the part of the square that clipping adds.
+  /// The part of the groups' square that clipping adds.
   double clippedSquare() const { return clipped; }
   double clippedShare() const { return all > 0 ? clipped / all : 0; }
   /// The part of the square that is of numbers past what a calibration saw.

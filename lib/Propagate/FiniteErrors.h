@@ -20,15 +20,15 @@
 
 namespace mpopt {
 
-/// What errors of a normal number x change in f(x).
+/// The change of f(x) by errors of a normal number x.
 struct FiniteChange {
   /// E (f(x + d) - f(x))^2, and to first order E (f'(x) d)^2.
   double square = 0, linear = 0;
   /// The share of the elements that have nearly all of the difference.
   double share = 1;
 
-  /// What first order lacks: 0 where that is within a factor 2, as near as
-  /// errors themselves are known.
+  /// The square that first order lacks: 0 where that is within a factor 2, as
+  /// near as errors themselves are known.
   double excess() const { return square > 2 * linear ? square - linear : 0; }
 };
 

@@ -333,7 +333,7 @@ mpopt::findMaskedScores(Value value, const RangeAnalysis &ranges) {
   if (!isDropped && !reachesSoftmax(value))
     return std::nullopt;
   std::optional<Cell> live = findLive(value, ranges, kMostSteps);
-  // What is live may be as far below 0 as all is: nothing is masked.
+  // Live scores that may be as far below 0 as all are leave nothing masked.
   if (!live || live->likelyLo <= x.hull().likelyLo)
     return std::nullopt;
   MaskedScores scores;

@@ -26,7 +26,7 @@ void mpopt::writeRuleList(llvm::raw_ostream &os,
                           const WriteOptions &options) {
   TextStyle style(os, options);
   StringRef family;
-  // Of some rules a line each.
+  // A list of some rules has a line for each.
   bool isBrief = rules.size() < getRules().size();
   for (const RuleInfo *each : rules) {
     const RuleInfo &rule = *each;

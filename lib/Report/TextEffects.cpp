@@ -166,8 +166,8 @@ static std::string findUnstated(const ModelReport &report) {
   return {};
 }
 
-/// What is to be done about findings above a note; `loud` of them are not
-/// states that training reaches.
+/// The advice for findings above a note; `loud` of them are not states that
+/// training reaches.
 static std::string describeFix(const ModelReport &report, unsigned loud,
                                bool isListed) {
   std::string text;

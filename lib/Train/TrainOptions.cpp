@@ -32,7 +32,7 @@ static std::string spellKey(StringRef key) {
       .Default(spelled);
 }
 
-/// What `--help` says of an option's keys.
+/// The keys of an option that `--help` lists.
 static SmallVector<StringRef> listKeys(StringRef option) {
   if (option == "--optimizer")
     return {"lr",       "learning_rate", "eps",   "betas",

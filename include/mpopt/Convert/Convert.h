@@ -125,7 +125,8 @@ public:
   scaleOperands(const ScaledProducts &products);
   /// Mixed precision. The error is one line.
   llvm::Expected<Conversion> convert(const ConvertRequest &request);
-  /// What of the model a changed copy of its module changes, and the same made.
+  /// The change of the file that a changed copy of its module stands for:
+  /// described, and made.
   /// The error is one line: why it has no form in the file.
   llvm::Expected<ModelDiff> describeChange(const ModuleCopy &copy);
   llvm::Expected<ModelDiff> change(const ModuleCopy &copy);

@@ -41,7 +41,7 @@ struct DiffOp {
   /// The constants among the operands of a model's op, in order, with their
   /// largest magnitudes in the file.
   std::vector<std::pair<std::string, double>> constants = {};
-  /// Of a product, if both operands are numbers for which codes stand.
+  /// True for a product that reads codes for both of its operands.
   std::optional<bool> readsCodes = {};
 };
 
@@ -70,7 +70,7 @@ struct DiffSide {
   /// fingerprint.
   std::map<std::string, std::string> unconfirmed;
   std::unique_ptr<DiffRun> run; ///< Null but for a record.
-  /// Of a quantised model that is judged as it is.
+  /// The tensors of a quantised model that is judged as it is.
   std::vector<QuantizedTensor> quantized;
 };
 
@@ -125,7 +125,7 @@ struct DiffReport {
   /// And constants whose largest magnitude it wrote otherwise, by more than it
   /// rounds.
   std::vector<DiffConstant> constants;
-  /// Of two quantised models: tensors whose codes differ, the worst first, and
+  /// Tensors of two quantised models whose codes differ, the worst first, and
   /// products that one side alone leaves in floats.
   std::vector<DiffCodes> codes;
   std::vector<DiffPair> leftOut, takenIn;

@@ -110,7 +110,7 @@ struct Options {
   bool requireVerdict = false; ///< An unknown effect fails as well.
   const OutputFormat *format = &getOutputFormats().front();
   std::string output = "-";
-  /// Of `--check`: further reports, each in its form.
+  /// Further reports of `--check`, each in its form.
   std::vector<ReportFile> otherReports;
   std::string rangesFile;
   std::string keepFile;

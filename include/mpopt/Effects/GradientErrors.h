@@ -25,8 +25,8 @@ namespace mpopt {
 
 class GradientMoments;
 
-/// What the maker of a value adds to it: the mean square of an error, and the
-/// source of errors that it counts for.
+/// An error that the maker of a value adds: its mean square, and the source of
+/// errors that it counts for.
 struct AddedError {
   double square = 0;
   unsigned source = 0;

@@ -57,7 +57,7 @@ public:
 
   /// The names of the modules.
   std::vector<std::string> modules() const;
-  /// Of these layers all products stay in BF16.
+  /// Keeps all products of these layers in BF16.
   void keep(const std::vector<bool> &kept);
 
   /// The errors that a recipe adds to what products make.

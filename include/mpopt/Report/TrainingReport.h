@@ -69,7 +69,7 @@ struct ScaleReport {
   bool needed = false;
 };
 
-/// What is known of how the model is trained.
+/// A setting of the training step, and its source.
 struct StepSetting {
   std::string name; ///< `optimizer`, `batch`, `clipping`, `scaler` or `reduce`.
   std::string value;  ///< `adamw, lr 0.0003`.

@@ -16,7 +16,7 @@ struct AdviceRow {
   std::string precision; ///< As `--precision` spells it.
   /// The format of products where it is not that of operands; may be empty.
   std::string products;
-  /// Of a quantised file: targets that compute with codes alike.
+  /// Targets that compute alike with the codes of a quantised file.
   std::vector<std::string> targets = {};
   Workload work;
   /// The duration of a run or of a training step.

@@ -158,7 +158,7 @@ static bool measure(const Options &options, const Candidate &candidate,
   return true;
 }
 
-/// Of a quantised file the table is over targets: other precisions are of the
+/// Compares targets for a quantised file: other precisions are those of the
 /// graph without its codes, which no file has. The first row is that of the
 /// target that was asked for, which the file was measured on.
 static bool measureTargets(const Options &options, Advice &advice) {

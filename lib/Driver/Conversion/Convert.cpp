@@ -144,7 +144,7 @@ Error Run::openModel(llvm::MemoryBuffer &bytes, StringRef from) {
   return Error::success();
 }
 
-/// What is converted from here on is the model with the fixes; a repaired model
+/// Converts the model with the fixes from here on, because a repaired model
 /// keeps fewer ops in FP32.
 Error Run::fix() {
   Options asked = judging(options.convert.isHalf() ? "fp16" : "bf16");

@@ -183,7 +183,7 @@ Expected<bool> Fixer::runRounds() {
     last = checkModel(options, at, hooks);
     if (!last)
       return llvm::createStringError("");
-    // What brings findings was asked for then.
+    // `unsafeFixes` asks for fixes that bring findings of their own.
     if (round > 0 && !options.unsafeFixes && isWorse(before)) {
       refused.insert(made.begin(), made.end());
       return false;

@@ -33,7 +33,7 @@ public:
 
   /// False if nothing was changed, and nothing is pending.
   bool isChanged() const { return !changes.empty(); }
-  /// What was changed, and for which findings.
+  /// Prints the changes, and the findings that each mends.
   void print(llvm::raw_ostream &os) const;
   /// The findings, and the fixes that were made for them.
   std::vector<std::string> listReasons() const;

@@ -36,7 +36,7 @@ static std::string getInterval(const Interval &interval) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// One line: where, and what is said of it.
+/// One line: the place, and the difference there.
 struct Line {
   std::string place, what;
 };

@@ -203,7 +203,8 @@ void SoftmaxStep::pull(const Part &part, Forms &forms) const {
       forms.lose(from, values.radius());
       return;
     }
-    // Of the planes' sums: their factors are at most twice the largest value.
+    // Rounding of the planes' sums: their factors are at most twice the largest
+    // value.
     double widths = 1;
     for (const Interval &x : u)
       widths += x.maxAbs();

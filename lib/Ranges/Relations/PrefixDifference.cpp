@@ -219,7 +219,7 @@ static std::optional<Triangle> findTriangle(Operation *op, int64_t size) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What is known of the differences that are kept.
+/// The bound and the estimate of the differences that are kept.
 struct Kept {
   Interval bound;
   std::optional<Likely> expected;
@@ -253,8 +253,8 @@ static std::optional<Kept> describe(const Triangle &triangle, int64_t size,
   Kept kept{(adds ? between : -between).widened(0, off), std::nullopt};
   if (!sums.hasLikely())
     return kept;
-  // Of n places i, j <= i lie apart by n / 3 on average, and the sums so far
-  // are of n / 2 terms.
+  // Two of n places lie apart by n / 3 on average, and a sum so far has n / 2
+  // terms.
   constexpr double kApart = 2.0 / 3;
   double sign = adds ? 1 : -1, far = term.hi > 0 ? sum.likelyHi : sum.likelyLo;
   kept.expected = Likely{sign * kApart * sum.mean, kApart * sum.variance,

@@ -171,7 +171,7 @@ std::optional<WidenedCopy> CodeFixTrials::widen(Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
-// What may help
+// The fixes that are tried
 //===----------------------------------------------------------------------===//
 
 static std::string describeCodes(const StorageFormat &format) {
@@ -244,7 +244,7 @@ void CodeFixTrials::addFixes(mp::QuantizeOp op,
                      {op},
                      "scale",
                      "give " + name + " the " + describeCodes(*range)});
-  // Of 8 bits; wider ones gain nothing by 16.
+  // Codes of more than 8 bits gain nothing by 16.
   constexpr double kCodesOf8Bits = 255;
   if (auto wide = spanExpected(op, /*isWide=*/true, ranges);
       wide && format->codes.hi - format->codes.lo <= kCodesOf8Bits)
@@ -311,7 +311,7 @@ std::vector<CodeFix> CodeFixTrials::findFixes(Operation *op) const {
   if (auto quantize = dyn_cast<mp::QuantizeOp>(op)) {
     addFixes(quantize, fixes);
   } else if (auto dequantize = dyn_cast<mp::DequantizeOp>(op)) {
-    // Of codes that an op made what quantised them counts.
+    // Codes that an op makes are mended there, not where they are read.
     if (auto from = dequantize.getInput().getDefiningOp<mp::QuantizeOp>())
       addFixes(from, fixes);
     else
@@ -330,7 +330,8 @@ std::vector<CodeFix> CodeFixTrials::findFixes(Operation *op) const {
   return fixes;
 }
 
-/// Of a finding about an output the op whose quantisation causes most of it.
+/// The op that a finding is about: for one about an output the op whose
+/// quantisation causes most of it.
 Operation *CodeFixTrials::subjectOf(const FindingList::Entry &entry) const {
   if (!findRule(entry.finding.rule)->byEffect)
     return entry.op;

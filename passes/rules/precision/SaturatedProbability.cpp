@@ -117,7 +117,7 @@ static FixAction useLogits(Operation *op, const Readers &readers, bool zero) {
   if (ops.size() > 1) {
     FixAction action(FixAction::Kind::LogOfOperand, ops);
     action.upper = !zero;
-    // What guards the logarithm goes with it.
+    // Ops that guard the logarithm go with it.
     Value read = zero ? op->getResult(0) : readers.complement->getResult(0);
     action.keepsFunction =
         llvm::all_of(ArrayRef(ops).drop_front(), [&](Operation *log) {

@@ -52,7 +52,7 @@ static double excessOf(const Interval &range, const Interval &ends) {
   return std::max(side(range.hi, ends.hi), side(-range.lo, -ends.lo));
 }
 
-/// What is expected and was not seen is clipped.
+/// Numbers that are expected and that no calibration saw are clipped.
 void CalibrationGap::judgeExpected(Operation *op, Value numbers,
                                    const Interval &seen,
                                    const RangeAnalysis &ranges) {
@@ -64,7 +64,7 @@ void CalibrationGap::judgeExpected(Operation *op, Value numbers,
   double excess = excessOf(expected, seen);
   if (!(excess > 1 / threshold("calibrated-share")))
     return;
-  // What estimates may be off by is no error that is expected.
+  // A range that exceeds the codes by the error of estimates clips nothing.
   auto error = errors->errorOf(op->getResult(0));
   bool isClipped = error && error->clipped > 0;
   FindingBuilder finding =

@@ -196,7 +196,7 @@ class Monitor:
         return list(self._found)
 
     def __repr__(self) -> str:
-        # What was judged so far: nothing is waited for.
+        # The steps judged so far: a representation does not wait for the device.
         found = len(self._found)
         return f"Monitor({self._collector.step} steps, {found} alert{'' if found == 1 else 's'})"
 
