@@ -6,6 +6,8 @@
 
 #include "mpopt/Checkpoint/Checkpoint.h"
 
+#include "llvm/ADT/APFloat.h"
+
 #include <array>
 
 namespace mpopt::checkpoints {

@@ -4,6 +4,7 @@
 #include "PostDominators.h"
 
 #include "mlir/IR/Block.h"
+#include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/DenseMap.h"

@@ -4,6 +4,7 @@
 #include "mpopt/Support/Spelling.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
 
 using namespace mpopt;
 using llvm::StringRef;

@@ -4,6 +4,7 @@
 #ifndef MPOPT_DIALECT_SEQUENTIALCONTEXT_H
 #define MPOPT_DIALECT_SEQUENTIALCONTEXT_H
 
+#include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 
 namespace mpopt {
