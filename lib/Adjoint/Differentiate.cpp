@@ -91,21 +91,42 @@ llvm::SetVector<Value> mpopt::findCaptured(Operation *op) {
   return captured;
 }
 
+void Reverse::activate(Operation *op) {
+  if (endsGradient(op))
+    return;
+  auto depends = [&](Value value) { return isActive(value); };
+  if (llvm::none_of(op->getOperands(), depends) &&
+      llvm::none_of(findCaptured(op), depends))
+    return;
+  for (OpResult result : op->getResults())
+    if (carriesGradient(result))
+      active.insert(result);
+}
+
 void Reverse::activate(Block &block) {
-  for (Operation &op : block) {
-    if (endsGradient(&op))
+  for (Operation &op : block)
+    activate(&op);
+}
+
+/// The ops of the value's block that it depends on, in the order of the block. A
+/// model with many outputs is differentiated once for each, and most of its ops
+/// belong to few of them.
+static SmallVector<Operation *> findDependences(Value value) {
+  Block *block = value.getParentBlock();
+  SmallVector<Value> pending = {value};
+  llvm::SetVector<Operation *> found;
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val().getDefiningOp();
+    if (!op || op->getBlock() != block || !found.insert(op))
       continue;
-    bool depends = llvm::any_of(op.getOperands(),
-                                [&](Value value) { return isActive(value); });
-    if (!depends)
-      depends = llvm::any_of(findCaptured(&op),
-                             [&](Value value) { return isActive(value); });
-    if (!depends)
-      continue;
-    for (OpResult result : op.getResults())
-      if (carriesGradient(result))
-        active.insert(result);
+    llvm::append_range(pending, op->getOperands());
+    llvm::append_range(pending, findCaptured(op));
   }
+  SmallVector<Operation *> ops = found.takeVector();
+  llvm::sort(ops, [](Operation *lhs, Operation *rhs) {
+    return lhs->isBeforeInBlock(rhs);
+  });
+  return ops;
 }
 
 //===----------------------------------------------------------------------===//
@@ -231,8 +252,8 @@ FailureOr<Gradients> mpopt::differentiate(OpBuilder &builder, Value result,
   Reverse reverse(builder, facts, lacking);
   for (Value value : wanted)
     reverse.active.insert(value);
-  Block *block = result.getParentBlock();
-  reverse.activate(*block);
+  for (Operation *op : findDependences(result))
+    reverse.activate(op);
   Gradients made;
   if (reverse.isActive(result)) {
     reverse.add(result, seed, result.getLoc());

@@ -27,6 +27,9 @@ public:
 
   bool isActive(mlir::Value value) const { return active.contains(value); }
 
+  /// Marks the op's results if the op reads an active value.
+  void activate(mlir::Operation *op);
+
   /// Marks the values of the block that depend on active ones.
   void activate(mlir::Block &block);
 

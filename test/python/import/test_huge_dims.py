@@ -35,6 +35,8 @@ from tool import ROOT, list_ops, run_mpopt
 SECONDS, MEBIBYTES = 0.1, 300
 # For a model among others in one file.
 EACH = 0.01
+# Tests among which the models are divided: each takes a minute at most.
+PARTS = 4
 PRECISION = ("--precision", "fp16", "--fail-on", "never")
 FP32 = soundness.FORMATS["fp32"]
 
@@ -179,13 +181,18 @@ def check_together(variants, join, pool, limits, folder, *arguments):
     report(look(variants))
 
 
-def test_operators(seeds, pool, limits, folder):
+def test_every_operator_has_a_model(seeds):
     known = {node.op_type for seed in seeds for node in huge_onnx.walk(seed.model.graph)}
     words = set()
     for source in (ROOT / "lib/Import/Onnx/Lowering").glob("*.cpp"):
         words.update(re.findall(r'"([A-Z]\w*[a-z]\w*)"', source.read_text()))
     report(sorted(words - known - NO_OPERATORS))
-    accepted = check(huge_onnx.vary(seeds), pool, limits, folder)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_operators(seeds, pool, limits, folder, part):
+    variants = list(huge_onnx.vary(seeds))[part::PARTS]
+    accepted = check(variants, pool, limits, folder)
     for variants in huge_onnx.by_opsets(accepted).values():
         for arguments in (("--emit-mlir", "-o", "/dev/null"),
                           ("--instrument", "--probe", "all", "-o", folder / "probed.onnx")):
