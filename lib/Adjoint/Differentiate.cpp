@@ -103,29 +103,23 @@ void Reverse::activate(Operation *op) {
       active.insert(result);
 }
 
-void Reverse::activate(Block &block) {
-  for (Operation &op : block)
-    activate(&op);
-}
-
-/// The ops of the value's block that it depends on, in the order of the block. A
-/// model with many outputs is differentiated once for each, and most of its ops
-/// belong to few of them.
+/// The ops of its block that a value depends on, in order. A model is
+/// differentiated once for each output, and few ops belong to many outputs.
 static SmallVector<Operation *> findDependences(Value value) {
-  Block *block = value.getParentBlock();
-  SmallVector<Value> pending = {value};
   llvm::SetVector<Operation *> found;
-  while (!pending.empty()) {
-    Operation *op = pending.pop_back_val().getDefiningOp();
-    if (!op || op->getBlock() != block || !found.insert(op))
-      continue;
-    llvm::append_range(pending, op->getOperands());
-    llvm::append_range(pending, findCaptured(op));
+  auto add = [&](Value read) {
+    Operation *op = read.getDefiningOp();
+    if (op && op->getBlock() == value.getParentBlock())
+      found.insert(op);
+  };
+  add(value);
+  for (size_t i = 0; i != found.size(); ++i) {
+    llvm::for_each(found[i]->getOperands(), add);
+    llvm::for_each(findCaptured(found[i]), add);
   }
-  SmallVector<Operation *> ops = found.takeVector();
-  llvm::sort(ops, [](Operation *lhs, Operation *rhs) {
-    return lhs->isBeforeInBlock(rhs);
-  });
+  SmallVector<Operation *> ops(found.getArrayRef());
+  llvm::sort(ops,
+             [](auto *lhs, auto *rhs) { return lhs->isBeforeInBlock(rhs); });
   return ops;
 }
 

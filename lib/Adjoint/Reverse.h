@@ -30,9 +30,6 @@ public:
   /// Marks the op's results if the op reads an active value.
   void activate(mlir::Operation *op);
 
-  /// Marks the values of the block that depend on active ones.
-  void activate(mlir::Block &block);
-
   /// Adds to the gradient of a value.
   void add(mlir::Value value, mlir::Value gradient, mlir::Location location);
 

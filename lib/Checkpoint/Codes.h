@@ -5,7 +5,6 @@
 #define MPOPT_LIB_CHECKPOINT_CODES_H
 
 #include "mpopt/Checkpoint/Checkpoint.h"
-
 #include "llvm/ADT/APFloat.h"
 
 #include <array>

@@ -52,7 +52,8 @@ static void buildIf(mp::IfOp op, GradientContext &ctx) {
     Operation *last = block.empty() ? nullptr : &block.back();
     Reverse inner(builder, ctx.facts(), ctx.reverse->lacking);
     inner.active.insert(wanted.begin(), wanted.end());
-    inner.activate(block);
+    for (Operation &op : block)
+      inner.activate(&op);
     for (auto [index, value] :
          llvm::enumerate(body.getTerminator()->getOperands()))
       if (Value copy = map.lookupOrDefault(value);

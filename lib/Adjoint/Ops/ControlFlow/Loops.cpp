@@ -94,7 +94,8 @@ static void activate(const Loop &loop, Block &body, ArrayRef<Value> arguments,
   bool changed = true;
   while (changed) {
     changed = false;
-    inner.activate(body);
+    for (Operation &op : body)
+      inner.activate(&op);
     for (unsigned i = 0; i < loop.initial.size(); ++i)
       if (isDifferentiable(arguments[loop.head + i].getType()) &&
           inner.isActive(yielded[i]))
