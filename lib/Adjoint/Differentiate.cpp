@@ -107,17 +107,15 @@ void Reverse::activate(Operation *op) {
 /// differentiated once for each output, and few ops belong to many outputs.
 static SmallVector<Operation *> findDependences(Value value) {
   llvm::SetVector<Operation *> found;
-  auto add = [&](Value read) {
-    Operation *op = read.getDefiningOp();
-    if (op && op->getBlock() == value.getParentBlock())
-      found.insert(op);
-  };
-  add(value);
-  for (size_t i = 0; i != found.size(); ++i) {
-    llvm::for_each(found[i]->getOperands(), add);
-    llvm::for_each(findCaptured(found[i]), add);
+  SmallVector<Value> pending = {value};
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val().getDefiningOp();
+    if (!op || op->getBlock() != value.getParentBlock() || !found.insert(op))
+      continue;
+    llvm::append_range(pending, op->getOperands());
+    llvm::append_range(pending, findCaptured(op));
   }
-  SmallVector<Operation *> ops(found.getArrayRef());
+  SmallVector<Operation *> ops = found.takeVector();
   llvm::sort(ops,
              [](auto *lhs, auto *rhs) { return lhs->isBeforeInBlock(rhs); });
   return ops;
