@@ -33,7 +33,6 @@ using namespace mpopt;
 using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
-using llvm::Twine;
 
 Expected<double> mpopt::parseShare(StringRef option, StringRef text,
                                    double most) {

@@ -219,7 +219,7 @@ public:
       Line top{0, std::max(difference.hi, 0.0)};
       Relaxation line = relu.relax(difference, kNear[forms.near])
                             .value_or(Relaxation{{}, top});
-      std::fill(slopes.begin(), slopes.end(), 0);
+      llvm::fill(slopes, 0);
       addBetween(line, from, sign, difference.maxAbs(), slopes.data(), forms);
       y.add(from, index, 1, forms);
       x.add(slopes.data(), index, sign, forms);
