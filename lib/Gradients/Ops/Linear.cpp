@@ -61,24 +61,94 @@ static Spread giveWeighted(SpreadContext &ctx, Value input, Value weight,
   return spread;
 }
 
-/// Gives the result, a gradient, by channels along its last axis.
-static void giveChannels(SpreadContext &ctx, ArrayRef<double> mean,
-                         ArrayRef<double> variance, ArrayRef<double> tail,
-                         double alpha, const Spread &spread) {
+/// Gives the result, a gradient, by channels along its last axis, and by the
+/// rows in which `dy` has groups: what channels have in the mean of the rows is
+/// in each as large as its own root mean square says, 0 where no gradient is.
+static void giveChannels(SpreadContext &ctx, const AbstractValue &dy,
+                         ArrayRef<double> mean, ArrayRef<double> variance,
+                         ArrayRef<double> tail, double alpha,
+                         const Spread &spread) {
   Value result = ctx.op()->getResult(0);
-  double extreme = expectedExtreme(ctx.elementsPerGroup(result, mean.size()));
+  AbstractValue rows =
+      AbstractValue(AbstractValue::Dims(dy.rank(), 1), dy.hull());
+  if (dy.rank() == TransferContext::rankOf(result))
+    rows = dy.keeping(llvm::to_vector(llvm::seq<int64_t>(0, dy.rank() - 1)))
+               .limited({std::max<size_t>(1, ctx.maxGroups() / mean.size())});
+  double all = 0;
+  for (const Cell &row : rows.cells())
+    all += (row.mean * row.mean + row.variance) / double(rows.groups());
+  double extreme = expectedExtreme(
+      ctx.elementsPerGroup(result, rows.groups() * mean.size()));
   std::vector<Cell> cells;
-  for (auto [its, squares, most] : llvm::zip_equal(mean, variance, tail)) {
-    Likely likely =
-        likely::affine(likely::sum(its, squares, most, extreme), alpha, 0);
-    cells.push_back({likely.lo, likely.hi, likely.mean, likely.variance,
-                     likely.lo, likely.hi});
+  for (const Cell &row : rows.cells()) {
+    double square = row.mean * row.mean + row.variance;
+    double share = all > 0 && rows.groups() > 1 ? square / all : 1;
+    double size = std::sqrt(share);
+    for (auto [its, squares, most] : llvm::zip_equal(mean, variance, tail)) {
+      Likely likely = likely::affine(
+          likely::sum(its * size, squares * share, most * size, extreme), alpha,
+          0);
+      cells.push_back({likely.lo, likely.hi, likely.mean, likely.variance,
+                       likely.lo, likely.hi});
+    }
   }
-  AbstractValue::Dims dims(TransferContext::rankOf(result), 1);
-  dims.back() = int64_t(cells.size());
+  AbstractValue::Dims dims(rows.dims());
+  dims.resize(TransferContext::rankOf(result), 1);
+  dims.back() = int64_t(mean.size());
   AbstractValue value(dims, cells);
   value.source = LikelySource::Propagated;
   ctx.give(0, std::move(value), spread);
+}
+
+/// Products of a gradient whose elements add up to 0 along the sum: what all
+/// rows of the weights have in common meets 0. The weights are taken less the
+/// mean of their rows, each row weighted as it varies. One element of shares p
+/// is hit and the others make up for it: the covariance is diag(p) - p p', each
+/// variance p (1 - p), so that w' C w = sum of p (w - mean)^2, of 1 / (1 - p)
+/// of the variances.
+static bool giveCentred(SpreadContext &ctx, Value input, Value weight,
+                        bool transposed, double alpha, const Spread &spread) {
+  int64_t rank = TransferContext::rankOf(input);
+  if (!ctx.isGradient(input) || ctx.spread(input).zeroSum != rank - 1)
+    return false;
+  bool swapped;
+  std::optional<WeightSource> source = getMatrixSource(ctx, weight, swapped);
+  const AbstractValue &dy = ctx.of(input);
+  if (!source || source->shape.size() != 2 || dy.rank() != size_t(rank))
+    return false;
+  bool flipped = transposed != swapped;
+  LinearRequest request;
+  request.weights = source->tensor;
+  request.k = uint64_t(source->shape[flipped ? 1 : 0]);
+  request.n = uint64_t(source->shape[flipped ? 0 : 1]);
+  request.transposed = flipped;
+  AbstractValue classes = dy.keeping({rank - 1});
+  std::vector<double> shares, mean, variance, reach;
+  double all = 0;
+  for (const Cell &cell : classes.cells()) {
+    mean.push_back(cell.mean);
+    variance.push_back(cell.variance);
+    reach.push_back((cell.likelyHi - cell.likelyLo) / 2);
+    shares.push_back(cell.variance);
+    all += cell.variance;
+  }
+  if (!(all > 0) || !std::isfinite(all))
+    return false;
+  double repeated = shares.size() == 1 ? double(request.k) : 1;
+  for (double &share : shares)
+    share /= all * repeated;
+  request.inputs.mean = shares;
+  std::vector<double> centre = linearSums(request, ctx.sharedSums()).mean;
+  request.weights.zeroPoints = centre;
+  request.inputs.mean = mean;
+  // No share of variances passes a half, that of two elements.
+  for (auto [varies, share] : llvm::zip(variance, shares))
+    varies /= 1 - std::min(share, 0.5);
+  request.inputs.variance = variance;
+  request.inputs.halfRange = reach;
+  LinearSums sums = linearSums(request, ctx.sharedSums());
+  giveChannels(ctx, dy, sums.mean, sums.variance, sums.tail, alpha, spread);
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -159,23 +229,23 @@ static std::optional<TermMoments> findEvenTerms(const AbstractValue &terms,
 /// Products with weights so large that some terms of each sum stand for the
 /// others: 256 give the sum of squares within 9 %. Pieces of rows or whole rows
 /// are read, as they lie in memory.
-static void giveSampled(SpreadContext &ctx, Value input, Value weight,
+static bool giveSampled(SpreadContext &ctx, Value input, Value weight,
                         bool transposed, double alpha, const Spread &spread) {
   std::optional<WeightView> view = ctx.weights(weight);
   if (!ctx.isGradient(input) || cast<BackwardSpreadContext>(ctx).readsAll() ||
       !view || view->splat || view->shape.size() != 2 ||
       view->size() < kLargeWeights)
-    return;
+    return false;
   int64_t rows = view->shape[0], columns = view->shape[1];
   int64_t terms = transposed ? columns : rows;
   int64_t outputs = transposed ? rows : columns;
   const AbstractValue &dy = ctx.of(input);
   if (terms < 2 * kSampled || !dy.hasLikely() || dy.rank() < 1)
-    return;
+    return false;
   std::optional<TermMoments> moments =
       findEvenTerms(dy.keeping({int64_t(dy.rank()) - 1}), size_t(terms));
   if (!moments)
-    return;
+    return false;
   std::vector<double> mean(outputs), variance(outputs), tail(outputs);
   // Multiples of the golden ratio are even whatever the count.
   auto spreadOut = [](int64_t index, int64_t count) {
@@ -199,9 +269,10 @@ static void giveSampled(SpreadContext &ctx, Value input, Value weight,
     variance[output] *= scale;
     tail[output] = likely::tailFromPower(tail[output] * scale);
     if (!std::isfinite(variance[output]) || !std::isfinite(tail[output]))
-      return;
+      return false;
   }
-  giveChannels(ctx, mean, variance, tail, alpha, spread);
+  giveChannels(ctx, dy, mean, variance, tail, alpha, spread);
+  return true;
 }
 
 /// Labels of a product of matrices: rows -1, sums -2, columns -3, batch dims
@@ -232,8 +303,8 @@ static void giveProduct(SpreadContext &ctx, Value a, Value b, bool transA,
                            makeFactor(ctx, b, right), result, alpha);
   if (isFixed(ctx, b)) {
     Spread spread = giveWeighted(ctx, a, b, left, result, terms);
-    if (!transA)
-      giveSampled(ctx, a, b, transB, alpha, spread);
+    if (!transA && !giveSampled(ctx, a, b, transB, alpha, spread))
+      giveCentred(ctx, a, b, transB, alpha, spread);
     return;
   }
   if (isFixed(ctx, a)) {

@@ -76,6 +76,37 @@ class ResidualMlp(nn.Module):
         return self.last(x)
 
 
+@case(F.cross_entropy, CLASSES, normal(BATCH, 16), indices(3, BATCH))
+class FewClasses(nn.Module):
+    """Rows of weights with a large common part, which a gradient that adds up to 0 does not meet."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(16, 256), nn.Linear(256, 3)
+        nn.init.normal_(self.last.weight, std=0.05)
+        with torch.no_grad():
+            self.last.weight += torch.randn(256)
+
+    def forward(self, x):
+        return self.last(F.gelu(self.first(x)))
+
+
+@case(F.cross_entropy, CLASSES, normal(16, 9, 24), indices(40, 16))
+class FirstToken(nn.Module):
+    """One row in nine has a gradient, which norms let add up to 0 in front of products."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(24, 96), nn.GELU(), nn.Linear(96, 24), nn.LayerNorm(24))
+                                    for _ in range(3))
+        self.last = nn.Linear(24, 40)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.last(x[:, 0])
+
+
 @case(F.mse_loss, "mse:output,target", normal(BATCH, 16), normal(BATCH, 4))
 class Regression(nn.Module):
     def __init__(self):
