@@ -494,7 +494,10 @@ static bool isExpectedOverflow(const Finding &finding) {
   const RuleInfo *rule = findRule(finding.rule);
   return rule && rule->hazard == Hazard::Overflow &&
          finding.severity == Severity::Error &&
-         finding.certainty >= Certainty::Likely;
+         finding.certainty >= Certainty::Likely &&
+         llvm::none_of(finding.watches, [](const Watch &watch) {
+           return watch.test == Decision::FlushShare;
+         });
 }
 
 /// Joins what was found about the model with what was about its training step.

@@ -13,6 +13,7 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Masking.h"
 #include "mpopt/Numerics/Normal.h"
+#include "mpopt/Numerics/StorageError.h"
 #include "mpopt/Propagate/Masks.h"
 #include "mpopt/Ranges/Value/Expression.h"
 
@@ -283,6 +284,39 @@ Certainty mpopt::certaintyOfFlush(Value value, const RangeAnalysis &ranges) {
   for (const Cell &cell : computed.cells())
     all &= !cell.empty() && (cell.lo > 0 || cell.hi < 0);
   return all ? Certainty::Certain : Certainty::Likely;
+}
+
+/// True if products of matrices alone read the value, however its elements are
+/// moved in between.
+static bool onlyProductsRead(Value value) {
+  constexpr size_t kMostLooked = 16;
+  SmallVector<Value> work = {value};
+  for (size_t looked = 0; looked < work.size(); ++looked) {
+    if (work[looked].use_empty())
+      return false;
+    for (Operation *user : work[looked].getUsers()) {
+      if (hasRole(user, Role::Contraction))
+        continue;
+      if (!hasRole(user, Role::MovesElements) || work.size() == kMostLooked)
+        return false;
+      work.push_back(user->getResult(0));
+    }
+  }
+  return true;
+}
+
+double mpopt::partOfFlush(double share, Value value,
+                          const RangeAnalysis &ranges) {
+  if (!onlyProductsRead(value))
+    return 1;
+  const FloatFormat &format = *getFloatFormat(getElementType(value));
+  const AbstractValue &x = ranges.preRounding(value);
+  double all = 0;
+  for (const Cell &cell : x.cells())
+    all += storageErrorOf(cell.mean, cell.variance, format).square /
+           double(x.groups());
+  double flushed = share * format.flushAt * format.flushAt;
+  return all > 0 ? std::min(1.0, flushed / all) : 1;
 }
 
 std::string mpopt::describeFlush(double share, Value value) {

@@ -47,6 +47,12 @@ private:
 /// input.
 Certainty certaintyOfFlush(mlir::Value value, const RangeAnalysis &ranges);
 
+/// The part of the squared error of storing `value` that the share of it has
+/// which becomes 0; 1 where anything but products of matrices reads the value:
+/// a logarithm, a root or a divisor needs its small elements.
+double partOfFlush(double share, mlir::Value value,
+                   const RangeAnalysis &ranges);
+
 /// "about 80 % of the non-zero values are below ... and become 0 in f16".
 std::string describeFlush(double share, mlir::Value value);
 

@@ -72,6 +72,7 @@ void NarrowingCast::judgeFlush(mp::CastOp cast, const OverflowSites &sites,
       .watch(Decision::FlushShare, value, "result",
              threshold("underflow-share"))
       .certainty(certaintyOfFlush(value, sites.ranges()))
+      .partOfError(partOfFlush(*share, value, sites.ranges()))
       .message(getTypes(cast) + ": " + describeFlush(*share, value));
   addRange(finding, value, sites.ranges());
   fixByKeeping(finding, getElementType(value),

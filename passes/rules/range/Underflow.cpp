@@ -113,6 +113,7 @@ void Underflow::judge(Operation *op, Value value, double least) {
   roots[value] = root;
   FindingBuilder finding = report(op, value);
   finding.certainty(certaintyOfFlush(value, *ranges))
+      .partOfError(partOfFlush(*share, value, *ranges))
       .message(describeFlush(*share, value) + besideLarge(value));
   if (!besideLarge(value).empty())
     finding.severity(Severity::Note);
