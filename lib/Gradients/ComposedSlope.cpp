@@ -11,6 +11,9 @@
 #include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
+#include <algorithm>
+#include <cmath>
+
 using namespace mlir;
 using namespace mpopt;
 
@@ -87,6 +90,10 @@ public:
   double evaluate(double x) const {
     return product ? product->evaluate(x) : number;
   }
+  /// The expected product of factors that are independent of each other; 0 if
+  /// one is of unknown sign. `isNumber`: they are numbers, where conditions
+  /// hold.
+  double expect(BackwardSpreadContext &ctx, bool &isNumber) const;
 
 private:
   SmallVector<Factor, 4> factors;
@@ -108,6 +115,42 @@ bool PassedSlope::finish(const MaybeShape &shape) {
     number *= factor.kind == Factor::Kind::Over ? 1 / *of : *of;
   }
   return true;
+}
+
+static double expectFactor(const Factor &factor, BackwardSpreadContext &ctx) {
+  using Kind = Factor::Kind;
+  if (!factor.of)
+    return -1;
+  const AbstractValue &of = ctx.of(factor.of);
+  if (!of.hasLikely())
+    return 0;
+  Cell x = of.hull();
+  switch (factor.kind) {
+  case Kind::If:
+  case Kind::Unless: {
+    double share = std::clamp(x.mean, 0.0, 1.0);
+    return factor.kind == Kind::If ? share : 1 - share;
+  }
+  case Kind::Over:
+    return x.likelyLo > 0 || x.likelyHi < 0 ? 1 / x.mean : 0;
+  case Kind::Slope:
+    return momentsOf(x.mean, x.variance,
+                     [&](double at) { return derivative(factor.unary, at); })
+        .mean;
+  default:
+    return factor.kind == Kind::Minus ? -1 : x.mean;
+  }
+}
+
+double PassedSlope::expect(BackwardSpreadContext &ctx, bool &isNumber) const {
+  double expected = 1;
+  for (const Factor &factor : factors) {
+    expected *= expectFactor(factor, ctx);
+    isNumber &= !factor.of || factor.kind == Factor::Kind::If ||
+                factor.kind == Factor::Kind::Unless ||
+                getSplatConstant(factor.of).has_value();
+  }
+  return expected;
 }
 
 // Functions that models write out are of fewer steps.
@@ -142,6 +185,51 @@ static Value findShared(PassedSlope &one, PassedSlope &two,
   return x && (!two.variable() || two.variable() == x) ? x : Value();
 }
 
+/// One gradient that comes by two products of numbers and of values of a sign:
+/// by both ends of a box in front of its width, by x in both places of
+/// x / (x + c). What they are correlated by is the product of their means.
+/// Slopes of one sign that are no numbers stay independent, as below.
+static bool giveCorrelatedSum(mp::AddOp op, BackwardSpreadContext &ctx) {
+  auto left = findPassed(op.getLhs(), ctx),
+       right = findPassed(op.getRhs(), ctx);
+  double correlation = 0;
+  for (auto &[grad, slope] : left) {
+    auto same = llvm::find_if(
+        right, [&, at = grad](auto &its) { return its.first == at; });
+    if (same == right.end())
+      continue;
+    bool isNumber = true;
+    double product =
+        slope.expect(ctx, isNumber) * same->second.expect(ctx, isNumber);
+    double squares =
+        ctx.moments(op.getLhs()).square * ctx.moments(op.getRhs()).square;
+    if (squares > 0 && (isNumber || product < 0))
+      correlation = std::clamp(
+          product * ctx.moments(grad).square / std::sqrt(squares), -1.0, 1.0);
+    break;
+  }
+  if (correlation == 0)
+    return false;
+  SmallVector<AbstractValue, 2> values = {ctx.of(op.getLhs()),
+                                          ctx.of(op.getRhs())};
+  AbstractValue::Dims dims = broadcastGroups(values, ctx.groupLimit());
+  std::vector<Cell> cells(countGroups(dims));
+  double draws = ctx.elementsPerGroup(op.getResult(), cells.size());
+  forEachGroup(dims, values, [&](size_t group, ArrayRef<size_t> at) {
+    Cell one = values[0].cell(at[0]), two = values[1].cell(at[1]);
+    double mean = one.mean + two.mean;
+    double variance = std::max(
+        0.0, one.variance + two.variance +
+                 2 * correlation * std::sqrt(one.variance * two.variance));
+    double square = mean * mean + variance;
+    cells[group] = SpreadContext::normalCell({mean, 0, square}, draws);
+  });
+  AbstractValue sum(dims, cells);
+  sum.source = LikelySource::Propagated;
+  ctx.give(0, std::move(sum), ctx.spread(op.getLhs()));
+  return true;
+}
+
 /// One gradient that comes by two functions of one number: by f(x) - x it is
 /// multiplied by f'(x) - 1. The gradient that is farthest back, as what it
 /// passes on the way depends on x, too. Slopes of one sign, whose squares add
@@ -169,7 +257,7 @@ static bool giveSumOfSlopes(mp::AddOp op, BackwardSpreadContext &ctx) {
                 [&](double at) { return one.evaluate(at) + two.evaluate(at); });
       return true;
     }
-  return false;
+  return giveCorrelatedSum(op, ctx);
 }
 
 bool mpopt::giveComposedSlope(Operation *op, BackwardSpreadContext &ctx) {
