@@ -42,6 +42,51 @@ bool mpopt::isElementwise(Value value, Value output) {
   return value == output;
 }
 
+/// The square of the largest error by rows that are hit, each by a number that
+/// is about exponentially distributed, as tails are: the largest of n is
+/// log n + 1 means, and their mean square 2 of its squares.
+static double squareOfHits(double square, double hits, double rows,
+                           double width) {
+  double all = hits * kRuns, far = std::log(std::max(all, 1.0)) + 1;
+  double chance = -std::expm1(-all);
+  double peak = std::max(1.0, expectedMaximum(2 * width));
+  return square * rows / hits * far * far / 2 * peak * peak * chance * chance;
+}
+
+/// Hits are of sizes that differ from tensor to tensor: the largest ones that
+/// together are expected to be farthest out, where these are farther than if
+/// each row was hit often, when its errors are as those of many.
+static void addHits(SquaredError &error, double count, double most,
+                    double &largest, double &sum,
+                    std::vector<OutputEffect::Sum> &sums) {
+  llvm::sort(error.hits, [](const Hit &lhs, const Hit &rhs) {
+    return lhs.square * rhs.count > rhs.square * lhs.count;
+  });
+  size_t best = 0;
+  double square = 0, hits = 0, its = 0, taken = 0;
+  for (auto [index, hit] : llvm::enumerate(error.hits)) {
+    square += hit.square;
+    hits += hit.count;
+    double now = squareOfHits(square, hits, error.rows, count / error.rows);
+    if (now <= std::max(its, square * most * most))
+      continue;
+    its = now;
+    taken = square;
+    best = index + 1;
+  }
+  if (best == 0)
+    return;
+  largest = std::max(largest, std::sqrt(its));
+  sum = std::max(0.0, sum - taken);
+  std::vector<Value> values;
+  double all = 0;
+  for (const Hit &hit : ArrayRef(error.hits).take_front(best)) {
+    values.push_back(hit.value);
+    all += error.squares.lookup(hit.value);
+  }
+  sums.push_back({std::move(values), its / (all * most * most)});
+}
+
 double mpopt::largestError(SquaredError &error, double count, double most,
                            std::vector<OutputEffect::Sum> &sums) {
   double largest = 0, sum = error.sum;
@@ -64,5 +109,7 @@ double mpopt::largestError(SquaredError &error, double count, double most,
     largest = std::max(largest, std::sqrt(its));
     sums.push_back({std::move(few.values), its / (few.all * most * most)});
   }
+  error.even = std::max(largest, std::sqrt(sum) * most);
+  addHits(error, count, most, largest, sum, sums);
   return std::max(largest, std::sqrt(sum) * most);
 }

@@ -36,6 +36,14 @@ struct Contended {
   double share = 1, rows = 1;
 };
 
+/// The part of an output's error that comes by few elements of a tensor, each
+/// of which moves one row of the output.
+struct Hit {
+  mlir::Value value;
+  /// Its part of the squared error, and how many a run has.
+  double square = 0, count = 0;
+};
+
 /// The squared error of an output, or of a part of it, in units of its root
 /// mean square: by each tensor's storage, and in all.
 struct SquaredError {
@@ -45,14 +53,20 @@ struct SquaredError {
   ByCause byCause = {};
   std::vector<Stepped> steps;
   std::vector<Contended> contended;
+  std::vector<Hit> hits;
+  /// Of the output: samples, tokens or pixels.
+  double rows = 1;
+  /// The largest error as if all rows were hit alike, once `largestError` has
+  /// been asked: that of causes which hit none.
+  double even = 0;
 };
 
 /// True if each element of the output depends on one of the value's.
 bool isElementwise(mlir::Value value, mlir::Value output);
 
 /// The expected largest error of `count` elements, in units of the output's
-/// root mean square: of many, of the few rows that move, and of the few
-/// elements that are a step off, if any.
+/// root mean square: of many, of the few rows that move or are hit, and of the
+/// few elements that are a step off, if any.
 /// Adds to `sums` those that it is the largest of, as OutputEffect has them,
 /// and takes the tensors of `error.contended`. `most` is the largest of many,
 /// in units of the errors' root mean square.

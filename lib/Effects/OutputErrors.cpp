@@ -70,6 +70,16 @@ static std::vector<Part> chooseParts(ArrayRef<OutputEffect> outputs) {
   return chosen;
 }
 
+/// The elements that do not differ by channel alone: the last axis has the
+/// channels of tokens and of samples, the second one those of images.
+static double countRows(Value value) {
+  MaybeShape shape = getShape(value);
+  if (!shape || shape->size() < 2)
+    return countElements(value);
+  int64_t channels = shape->size() > 3 ? (*shape)[1] : shape->back();
+  return countElements(value) / double(std::max<int64_t>(channels, 1));
+}
+
 /// The same, without those that have no error.
 static std::vector<Part> findParts(ArrayRef<OutputEffect> outputs,
                                    const RangeAnalysis &ranges) {
@@ -185,9 +195,10 @@ double mpopt::withoutLimit(double rms) {
 }
 
 /// The error of an output by each cause, from the squares of all its elements,
-/// those of all errors and those of the errors by each cause.
+/// those of all errors and those of the errors by each cause. `even`: the
+/// largest error as if no row was hit by more than others.
 static void splitByCause(OutputEffect &output, ByCause byCause, double squares,
-                         double errors, bool isScaled) {
+                         double errors, double even, bool isScaled) {
   // The clipped part is missing: without quantisation the output is larger by
   // it, and errors are parts of that. Scales that are taken from the numbers
   // clip next to nothing.
@@ -201,8 +212,11 @@ static void splitByCause(OutputEffect &output, ByCause byCause, double squares,
     for (EffectSlice &slice : output.slices)
       slice.error *= part;
   }
-  for (double &square : byCause)
-    square = *output.error * std::min(std::sqrt(square / errors), 1.0);
+  for (auto [cause, square] : llvm::enumerate(byCause))
+    square = (QuantizationCause(cause) == QuantizationCause::Saturation
+                  ? *output.error
+                  : std::min(even, *output.error)) *
+             std::min(std::sqrt(square / errors), 1.0);
   output.byCause = byCause;
 }
 
@@ -232,7 +246,7 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
       output.unknown = part->unknown;
       return;
     }
-  double most = 0, errors = 0, squares = 0;
+  double most = 0, errors = 0, squares = 0, even = 0;
   ByCause byCause = {};
   for (const Part *part : parts) {
     const OutputSize &size = *part->size;
@@ -260,8 +274,11 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
     double unit = output.slices.empty() ? most : part->size->most;
     // Nothing but zeros is left of a block that is lost.
     double error = part->isLost ? 1 : 0;
-    if (unit > 0)
+    even = std::max(even, error);
+    if (unit > 0) {
       error = addLargest(output, *part, unit);
+      even = std::max(even, part->even * part->size->rms / unit);
+    }
     if (output.slices.empty())
       continue;
     output.slices[index].error = std::min(error, output.limit);
@@ -275,7 +292,7 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
   output.error = std::min(*output.error, output.limit);
   if (!isQuantized)
     return;
-  splitByCause(output, byCause, squares, errors, isScaled);
+  splitByCause(output, byCause, squares, errors, even, isScaled);
 }
 
 //===----------------------------------------------------------------------===//
@@ -292,6 +309,7 @@ OutputErrors::OutputErrors(ModuleOp module, const RangeAnalysis &ranges,
   runDomains();
   for (auto [index, part] : llvm::enumerate(parts)) {
     part.size = sizeOf(part.value, ranges);
+    part.rows = countRows(part.value);
     if (!part.size)
       part.setUnknown(describeUnestimated(part.value, ranges));
     else if (gradients.lacks(index))
@@ -475,6 +493,10 @@ void OutputErrors::addTo(Part &part, const Source &source,
       part.steps.push_back({source.value, square,
                             std::max(1.0, peak * peak / 2) * square / share,
                             share});
+    } else if (source.quantized->hits > 0 && square > 0) {
+      double unseen = source.quantized->unseen;
+      part.hits.push_back({source.value, square * (unseen > 0 ? unseen : 1),
+                           source.quantized->hits});
     }
     if (source.quantized->isOfWeights) {
       give(QuantizationCause::Weights, 1);
@@ -491,6 +513,7 @@ void OutputErrors::addTo(Part &part, const Source &source,
 
 void OutputErrors::judge(MutableArrayRef<OutputEffect> outputs) {
   addAll();
+
   std::vector<Contention> contentions =
       findContentions(body, ranges, gradients, moments);
   for (auto [index, part] : llvm::enumerate(parts))

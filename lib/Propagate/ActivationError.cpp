@@ -25,8 +25,7 @@ bool ActivationError::isPast(double number, double end,
 /// one element of N. Beyond z deviations the tail of normal numbers falls by e
 /// in each d / z, whose square is 2 (d / z)^2 in the mean. It is more than the
 /// rounding to 16 bits.
-double ActivationError::unseenSquare(const Likely &x,
-                                     const Interval &ends) const {
+double ActivationError::unseenSquare(const Likely &x, const Interval &ends) {
   // Numbers that end nearer to their mean have no tail.
   constexpr double kTail = 2;
   // A calibration that saw what was met ends there, as far as that is known.
@@ -38,6 +37,7 @@ double ActivationError::unseenSquare(const Likely &x,
       return;
     double tail = deviation / std::max((end - mean) / deviation, 1.0);
     square += 2 * tail * tail / (kCalibration * elements);
+    hits += count / (kCalibration * elements);
   };
   if (elements > 0 && deviation > 0) {
     add(ends.hi, x.hi, reach.hi, x.mean);

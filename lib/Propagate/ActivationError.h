@@ -32,6 +32,8 @@ public:
   double clippedShare() const { return all > 0 ? clipped / all : 0; }
   /// The part of the square that is of numbers past what a calibration saw.
   double unseenShare() const { return all > 0 ? unseen / all : 0; }
+  /// How many such numbers an evaluation is expected to have.
+  double unseenCount() const { return hits; }
 
   /// Has `of` count numbers past the ends that no calibration of usual length
   /// meets. `bound`: that of the tensor; `groups`: its groups.
@@ -42,11 +44,11 @@ public:
 
 private:
   bool isPast(double number, double end, const Interval &ends) const;
-  double unseenSquare(const Likely &x, const Interval &ends) const;
+  double unseenSquare(const Likely &x, const Interval &ends);
 
   double count, trust;
   bool rectifies;
-  double all = 0, clipped = 0, unseen = 0;
+  double all = 0, clipped = 0, unseen = 0, hits = 0;
   Interval reach = Interval::point(0);
   double elements = 0;
 };

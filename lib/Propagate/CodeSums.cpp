@@ -18,6 +18,7 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 using namespace mpopt;
@@ -265,7 +266,7 @@ static void expectPairs(PairSums &sums, const PairWalk &walk,
   // So many pairs tell a mean; a bound on time.
   constexpr double kMostPairs = 1 << 10;
   double stride = std::ceil(sums.possible / kMostPairs), skipped = 0;
-  std::vector<double> losses(walk.getChannels());
+  std::vector<double> losses(walk.getChannels()), most(walk.getTerms());
   walk.forEach([&](int64_t channel, int64_t term, double one, double two) {
     if (!canPass(one, two, lo, hi) || ++skipped < stride)
       return;
@@ -280,7 +281,9 @@ static void expectPairs(PairSums &sums, const PairWalk &walk,
     sums.mean[channel] += stride * lost.mean;
     sums.variance[channel] += stride * (lost.square - lost.mean * lost.mean);
     losses[channel] += stride * lost.share;
+    most[term] = std::max(most[term], lost.share);
   });
+  sums.hits = std::accumulate(most.begin(), most.end(), 0.0);
   for (double count : losses)
     sums.share -= std::expm1(-count) / double(losses.size());
 }
@@ -331,11 +334,12 @@ std::optional<SumError> mpopt::errorOfSums(Operation *op,
   if (!product.lhsScale || !product.rhsScale)
     return std::nullopt;
   std::vector<double> mean, variance;
-  double share = 1;
+  double share = 1, hits = 0;
   if (auto pairs = findPairs(op, product, ranges, ranges.target().codes());
       pairs && pairs->expected > 0) {
     mean = std::move(pairs->mean);
     share = pairs->share;
+    hits = pairs->hits;
     variance = std::move(pairs->variance);
   }
   // A sum that wraps is off by a whole number of the accumulator's range.
@@ -346,6 +350,7 @@ std::optional<SumError> mpopt::errorOfSums(Operation *op,
   });
   if (wraps) {
     share = 1;
+    hits = 0;
     mean.resize(sums.size());
     variance.resize(sums.size());
     for (auto [its, sum] : llvm::zip(mean, sums))
@@ -369,5 +374,7 @@ std::optional<SumError> mpopt::errorOfSums(Operation *op,
   dims[isConv ? 1 : rank - 1] = int64_t(cells.size());
   AbstractValue error(dims, cells);
   error.source = LikelySource::Propagated;
-  return SumError{std::move(error), share};
+  int64_t elements = getNumElements(getShape(op->getResult(0))).value_or(0);
+  return SumError{std::move(error), share,
+                  hits * double(elements) / double(cells.size())};
 }

@@ -173,6 +173,7 @@ errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges,
       });
   result.clipped = errors.clippedShare();
   result.unseen = errors.unseenShare();
+  result.hits = errors.unseenCount();
   result.isOfWeights = isConstant(op.getInput());
   return result;
 }
@@ -258,6 +259,7 @@ errorOfSum(Operation *op, const RangeAnalysis &ranges) {
   QuantizationError result;
   result.error = std::move(error->error);
   result.share = error->share;
+  result.hits = error->hits;
   result.clipped = 1;
   if (auto product = findIntegerProduct(op))
     result.place = product->numbers;

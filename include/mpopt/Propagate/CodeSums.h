@@ -45,6 +45,9 @@ struct PairSums {
   std::vector<double> mean, variance;
   /// The share of the sums that lose anything.
   double share = 0;
+  /// How many pairs of a row of activations are expected to saturate with the
+  /// weights of any channel: these lose together.
+  double hits = 0;
 };
 
 /// Nothing where the target's kernels add exactly: other codes than of 8 bits
@@ -55,11 +58,12 @@ std::optional<PairSums> findPairs(mlir::Operation *op,
                                   const CodeArithmetic &target);
 
 /// The error that pairs and accumulators bring into each output channel of the
-/// product, in the numbers for which codes stand, and the share of the elements
-/// that have any; nothing where none does.
+/// product, in the numbers for which codes stand, the share of the elements
+/// that have any, and the pairs of all rows that saturate; nothing where none
+/// does.
 struct SumError {
   AbstractValue error;
-  double share = 1;
+  double share = 1, hits = 0;
 };
 std::optional<SumError> errorOfSums(mlir::Operation *op,
                                     const IntegerOperands &product,

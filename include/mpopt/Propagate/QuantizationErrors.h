@@ -38,6 +38,9 @@ struct QuantizationError {
   mlir::Value place = {};
   /// The share of the square by numbers that a calibration does not meet.
   double unseen = 0;
+  /// Of errors of few elements, those of `unseen` or of pairs, the number that
+  /// is expected in a run, those of one row counted once; 0 of all others.
+  double hits = 0;
 };
 
 /// Set on an op to try a fix: errors are those of the op after the fix. The
