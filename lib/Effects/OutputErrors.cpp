@@ -484,16 +484,7 @@ void OutputErrors::addTo(Part &part, const Source &source,
         source.quantized->clipped == 0 &&
         isElementwise(source.value, part.value))
       part.steps.push_back({source.value, square, kPeak * square, 1});
-    // Few elements have losses that are about exponentially distributed: the
-    // largest of n is (log n + 1) means, and their mean square 2 of its
-    // squares.
-    double share = source.quantized->share;
-    if (share < 1 && square > 0 && isElementwise(source.place, part.value)) {
-      double peak = std::log(std::max(share * part.size->count, 1.0)) + 1;
-      part.steps.push_back({source.value, square,
-                            std::max(1.0, peak * peak / 2) * square / share,
-                            share});
-    } else if (source.quantized->hits > 0 && square > 0) {
+    if (source.quantized->hits > 0 && square > 0) {
       double unseen = source.quantized->unseen;
       part.hits.push_back({source.value, square * (unseen > 0 ? unseen : 1),
                            source.quantized->hits});

@@ -266,7 +266,7 @@ static void expectPairs(PairSums &sums, const PairWalk &walk,
   // So many pairs tell a mean; a bound on time.
   constexpr double kMostPairs = 1 << 10;
   double stride = std::ceil(sums.possible / kMostPairs), skipped = 0;
-  std::vector<double> losses(walk.getChannels()), most(walk.getTerms());
+  std::vector<double> most(walk.getTerms());
   walk.forEach([&](int64_t channel, int64_t term, double one, double two) {
     if (!canPass(one, two, lo, hi) || ++skipped < stride)
       return;
@@ -280,12 +280,9 @@ static void expectPairs(PairSums &sums, const PairWalk &walk,
     sums.expected += stride * lost.share;
     sums.mean[channel] += stride * lost.mean;
     sums.variance[channel] += stride * (lost.square - lost.mean * lost.mean);
-    losses[channel] += stride * lost.share;
     most[term] = std::max(most[term], lost.share);
   });
   sums.hits = std::accumulate(most.begin(), most.end(), 0.0);
-  for (double count : losses)
-    sums.share -= std::expm1(-count) / double(losses.size());
 }
 
 std::optional<PairSums> mpopt::findPairs(Operation *op,
@@ -334,11 +331,10 @@ std::optional<SumError> mpopt::errorOfSums(Operation *op,
   if (!product.lhsScale || !product.rhsScale)
     return std::nullopt;
   std::vector<double> mean, variance;
-  double share = 1, hits = 0;
+  double hits = 0;
   if (auto pairs = findPairs(op, product, ranges, ranges.target().codes());
       pairs && pairs->expected > 0) {
     mean = std::move(pairs->mean);
-    share = pairs->share;
     hits = pairs->hits;
     variance = std::move(pairs->variance);
   }
@@ -349,7 +345,6 @@ std::optional<SumError> mpopt::errorOfSums(Operation *op,
     return std::fabs(sum.expected) >= range / 2;
   });
   if (wraps) {
-    share = 1;
     hits = 0;
     mean.resize(sums.size());
     variance.resize(sums.size());
@@ -375,6 +370,6 @@ std::optional<SumError> mpopt::errorOfSums(Operation *op,
   AbstractValue error(dims, cells);
   error.source = LikelySource::Propagated;
   int64_t elements = getNumElements(getShape(op->getResult(0))).value_or(0);
-  return SumError{std::move(error), share,
+  return SumError{std::move(error),
                   hits * double(elements) / double(cells.size())};
 }

@@ -258,7 +258,6 @@ errorOfSum(Operation *op, const RangeAnalysis &ranges) {
     return std::nullopt;
   QuantizationError result;
   result.error = std::move(error->error);
-  result.share = error->share;
   result.hits = error->hits;
   result.clipped = 1;
   if (auto product = findIntegerProduct(op))

@@ -43,8 +43,6 @@ struct PairSums {
   /// The error that is added to a sum of each output channel, in products of
   /// codes.
   std::vector<double> mean, variance;
-  /// The share of the sums that lose anything.
-  double share = 0;
   /// How many pairs of a row of activations are expected to saturate with the
   /// weights of any channel: these lose together.
   double hits = 0;
@@ -58,12 +56,11 @@ std::optional<PairSums> findPairs(mlir::Operation *op,
                                   const CodeArithmetic &target);
 
 /// The error that pairs and accumulators bring into each output channel of the
-/// product, in the numbers for which codes stand, the share of the elements
-/// that have any, and the pairs of all rows that saturate; nothing where none
-/// does.
+/// product, in the numbers for which codes stand, and the
+/// pairs of all rows that saturate; nothing where none does.
 struct SumError {
   AbstractValue error;
-  double share = 1, hits = 0;
+  double hits = 0;
 };
 std::optional<SumError> errorOfSums(mlir::Operation *op,
                                     const IntegerOperands &product,

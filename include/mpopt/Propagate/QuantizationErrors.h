@@ -32,8 +32,6 @@ struct QuantizationError {
   /// The share of its mean square that clipping at the ends causes.
   double clipped = 0;
   bool isOfWeights = false;
-  /// The share of the elements that have any error.
-  double share = 1;
   /// The numbers that have the error, where the op gives codes; else null.
   mlir::Value place = {};
   /// The share of the square by numbers that a calibration does not meet.
