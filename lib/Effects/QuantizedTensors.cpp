@@ -24,15 +24,8 @@ static Value findSubject(Operation *op) {
   if (auto numbers = dyn_cast<mp::DequantizeOp>(op))
     return isConstant(numbers.getInput()) ? numbers.getInput() : Value();
   if (auto product = dyn_cast<mp::MatMulNBitsOp>(op))
-    return product.getWeight();
+    return isConstant(product.getWeight()) ? product.getWeight() : Value();
   return {};
-}
-
-/// The type of the codes.
-static Type findCodes(Operation *op) {
-  if (isa<mp::QuantizeOp>(op))
-    return getElementType(op->getResult(0));
-  return getElementType(findSubject(op));
 }
 
 static double errorOf(Value value, const OutputEffects &effects) {
@@ -60,7 +53,9 @@ mpopt::listQuantized(ModuleOp module, const RangeAnalysis &ranges,
       return;
     QuantizedTensor &entry = list.emplace_back();
     entry.tensor = name;
-    entry.codes = getDtypeName(findCodes(op));
+    // A constant is its codes; those of an activation are the op's result.
+    entry.codes = getDtypeName(
+        getElementType(isConstant(subject) ? subject : op->getResult(0)));
     Cell all = ranges.of(scale->scale).hull();
     entry.scale = {all.lo, all.hi};
     entry.scales = size_t(getNumElements(getShape(scale->scale)).value_or(1));
