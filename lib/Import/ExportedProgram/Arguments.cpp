@@ -68,6 +68,14 @@ void GraphReader::place(const Scope &scope, StringRef name, ValueId id) {
   value.repeats = body.count > 1;
 }
 
+void GraphReader::nameResult(StringRef name, ValueId id) {
+  aten::GraphValue &value = graph.values[id];
+  // A name of FX has no dots, which are those of inner graphs; `getitem` is its
+  // own name for a part of what such a graph gives, and says less.
+  if (StringRef(value.origin).contains('.') && !name.starts_with("getitem"))
+    value.name = uniqueName(name.str());
+}
+
 GraphReader::Scope GraphReader::open(const json::Object &from,
                                      std::string prefix) {
   Scope scope;

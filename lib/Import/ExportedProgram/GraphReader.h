@@ -58,6 +58,9 @@ public:
 
   /// Sets how the value is found in the file: by its name in that graph.
   void place(const Scope &scope, llvm::StringRef name, aten::ValueId id);
+  /// Names a result of the program as its main graph does, also where a graph
+  /// inside of it computes it.
+  void nameResult(llvm::StringRef name, aten::ValueId id);
 
   /// The names of parameters and buffers, with their paths: each is read before
   /// the first node that uses it.

@@ -188,8 +188,11 @@ void ProgramReader::readOutput(const json::Value &spec,
   if (output.kind == "user_output") {
     Choice choice = getChoice(*argument, damage);
     // Python's own values are what the program was exported with.
-    if (choice.kind == "as_tensor" || choice.kind.starts_with("as_sym_"))
+    bool isTensor = choice.kind == "as_tensor";
+    if (isTensor || choice.kind.starts_with("as_sym_"))
       body.results.push_back(reader.readArgument(*argument, scope, body));
+    if (isTensor)
+      reader.nameResult(choice.name(damage), body.results.back());
     return;
   }
   bool isBuffer = output.kind == "buffer_mutation";

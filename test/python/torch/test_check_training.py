@@ -176,3 +176,17 @@ def test_a_model_of_transformers_has_its_own_loss(has_batch):
     # One tensor given twice is two inputs.
     bounds = {each.input: each.bound for each in report.assumptions}
     assert bounds["input_ids"] == mpopt.Interval(0, 49)
+
+
+def test_a_forward_under_autocast_keeps_the_names_of_its_outputs():
+    """Accelerate, and so the Trainer of transformers, puts `forward` of a model into a region of autocast."""
+    class Classifier(Net):
+        def forward(self, x, labels):
+            logits = super().forward(x)
+            return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+    net = Classifier()
+    net.forward = torch.autocast("cpu", torch.bfloat16)(net.forward)
+    report = mpopt.check_training(net, {"x": X, "labels": Y}, precision="bf16-mixed")
+    assert list(report.outputs) == ["loss", "logits"] and report.training["loss"] == ["sum:loss"]
+    assert list(report.gradients) == NAMES
