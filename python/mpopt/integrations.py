@@ -33,12 +33,14 @@ _log = logging.getLogger("mpopt")
 
 
 def accelerate_monitor(accelerator, model, optimizer=None, **options) -> "Monitor":
-    """A monitor of what `accelerator.prepare` gave, with the accelerator's own scaler. `options` are
-    keywords of `Monitor`."""
+    """A monitor of what `accelerator.prepare` gave, with the accelerator's own scaler. Its record is in
+    `mpopt/run-N` of the accelerator's `project_dir`, if it has one. `options` are keywords of `Monitor`."""
     from mpopt.monitor import Monitor
 
     optimizers = optimizer if isinstance(optimizer, tuple | list) else \
         [] if optimizer is None else [optimizer]
+    if "record" not in options and (root := getattr(accelerator, "project_dir", None)) is not None:
+        options["record"] = _make_folder(root) / "run-%r.mprec"
     return Monitor(model, [_training_options.plain_optimizer(one) for one in optimizers],
                    getattr(accelerator, "scaler", None), **options)
 

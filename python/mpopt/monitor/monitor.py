@@ -20,7 +20,7 @@ from mpopt.monitor.naming import Names, is_compiled
 from mpopt.monitor.optimizer_rules import LargeUpdate, LostUpdate, find_zero_epsilon, zero_epsilon
 from mpopt.monitor.projections import encode
 from mpopt.monitor.ranks import Ranks, RanksAgree, name_rank, own_rank, splits_layers
-from mpopt.monitor.record import GRADIENT, VALUE, dtype_name
+from mpopt.monitor.record import DEFAULT, GRADIENT, VALUE, dtype_name
 from mpopt.monitor.replay import FirstBad
 from mpopt.monitor.scale_rules import (
     ClippedScaled,
@@ -58,7 +58,8 @@ class Monitor:
     scaler     a `GradScaler`, or an object with `cur_scale` or `loss_scale`; None: losses are not
                scaled
     record     path of the `.mprec` file; `%r` is the rank, `%p` and `%h` as in `Recorder`; its
-               ledger is written beside it. None writes none, and leaves distributions out
+               ledger is written beside it. None writes none, and leaves distributions out.
+               Default: `run-%r.mprec`, or `run-%r-2.mprec` and so on after an earlier run
     ledger     the ledger of an instrumented model (`--instrument --train`) whose predictions
                `--confirm` is to judge by the record; parameters are found by name
     inputs     what is assumed of inputs, by argument of `forward`: `"LO:HI"`, or a pair
@@ -85,7 +86,7 @@ class Monitor:
     Raises `mpopt.Error` where an argument is wrong."""
 
     def __init__(self, model: torch.nn.Module, optimizer=None, scaler=None, *,
-                 record: PathLike | None = "run-%r.mprec", ledger: PathLike | None = None,
+                 record: PathLike | None = DEFAULT, ledger: PathLike | None = None,
                  inputs: Mapping | None = None, report: PathLike | None = None,
                  periods: Mapping[str, int] | None = None, values: str | bool | None = None,
                  sinks: Sequence | None = None, actions: Mapping[str, str] | None = None,

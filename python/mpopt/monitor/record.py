@@ -27,6 +27,8 @@ from mpopt.recorder import DTYPES, KINDS, Record, Recorder
 VALUE, GRADIENT, PARAMETER, OPTIMIZER, SCALAR = range(len(KINDS))
 #: Bin 0 of a record's histogram holds what is below 2^LEAST, bin i from 2^(LEAST + i - 1).
 LEAST = -150
+#: The record that a monitor writes where no other is named.
+DEFAULT = "run-%r.mprec"
 SCALARS = ("loss", "loss_scale", "learning_rate", "gradient_norm")
 _DTYPE_NAMES = {number: name for name, number in DTYPES.items()}
 
@@ -93,21 +95,24 @@ def ledger_path(pattern: _command.PathLike) -> pathlib.Path:
 _open: "weakref.WeakSet[RunRecord]" = weakref.WeakSet()
 
 
-def _find_free(pattern: _command.PathLike, rank: int) -> str:
-    """The pattern itself, with `-2` and so on behind its stem where a record of its name is open:
-    the default name is that of each monitor."""
+def _find_free(pattern: _command.PathLike, rank: int, resumed: int) -> str:
+    """The pattern itself, with `-2` and so on behind its stem where a record of its name is open, or the
+    name is that which each monitor has by default and a record of an earlier run has it."""
+    given = os.fspath(pattern)
+    opened = {os.path.abspath(record.path) for record in _open}
+
     def is_free(name: str) -> bool:
         path = os.path.abspath(replace_rank(name, rank))
-        return all(os.path.abspath(record.path) != path for record in _open)
+        return path not in opened and not (given == DEFAULT and not resumed and os.path.exists(path))
 
-    given = os.fspath(pattern)
     names = itertools.chain([given], (f"{given.removesuffix('.mprec')}-{number}.mprec"
                                       for number in itertools.count(2)))
     found = next(filter(is_free, names))
     if found != given:
-        warnings.warn(f"mpopt.monitor: the record '{replace_rank(given, rank)}' is that of another "
-                      f"monitor that is open; this one's is '{replace_rank(found, rank)}'",
-                      stacklevel=2)
+        path = replace_rank(given, rank)
+        whose = "another monitor that is open" if os.path.abspath(path) in opened else "an earlier run"
+        warnings.warn(f"mpopt.monitor: the record '{path}' is that of {whose}; this one's is "
+                      f"'{replace_rank(found, rank)}'", stacklevel=2)
     return found
 
 
@@ -133,7 +138,7 @@ class RunRecord:
     def __init__(self, pattern: _command.PathLike, rank: int, ledger: Ledger,
                  given: _command.PathLike | None, resumed: int = 0):
         self.ledger = ledger
-        pattern = _find_free(pattern, rank)
+        pattern = _find_free(pattern, rank, resumed)
         path = replace_rank(pattern, rank)
         if given is None:
             self.ledger_path = ledger_path(pattern)

@@ -129,8 +129,8 @@ def test_the_summary_has_the_worst_alert_of_each_rule():
     assert lines[1].startswith("  MP501 error: step 9: ")
 
 
-@pytest.mark.parametrize("spoilt", [(), (5,)])
-def test_transformers(spoilt, tmp_path):
+@pytest.mark.parametrize("spoilt, bf16", [((), False), ((), True), ((5,), False)])
+def test_transformers(spoilt, bf16, tmp_path):
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("accelerate")
     logged = {}
@@ -140,7 +140,7 @@ def test_transformers(spoilt, tmp_path):
             logged.update(logs)
 
     arguments = transformers.TrainingArguments(
-        tmp_path / "out", max_steps=12, per_device_train_batch_size=16, use_cpu=True,
+        tmp_path / "out", max_steps=12, per_device_train_batch_size=16, use_cpu=True, bf16=bf16,
         gradient_accumulation_steps=2, report_to=[], save_strategy="no", disable_tqdm=True, logging_steps=10)
     trainer = transformers.Trainer(Classifier(), arguments, train_dataset=Samples(spoilt), callbacks=[Logger()])
     callback = integrations.MpoptCallback().attach(trainer)
@@ -221,13 +221,12 @@ def test_lightning_that_was_asked_for_no_files():
 
 def test_accelerate(tmp_path):
     accelerate = pytest.importorskip("accelerate")
-    accelerator = accelerate.Accelerator(cpu=True)
+    accelerator = accelerate.Accelerator(cpu=True, project_dir=tmp_path)
     model = Classifier()
     optimizer = torch.optim.Adam(model.parameters(), 1e-3)
     loader = torch.utils.data.DataLoader(Samples(), batch_size=16)
     model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
-    with integrations.accelerate_monitor(accelerator, model, optimizer,
-                                         record=tmp_path / "run.mprec") as monitor:
+    with integrations.accelerate_monitor(accelerator, model, optimizer) as monitor:
         for _ in range(3):
             for batch in loader:
                 loss = model(**batch)["loss"]
@@ -236,6 +235,6 @@ def test_accelerate(tmp_path):
                 optimizer.zero_grad()
                 monitor.step(loss=loss)
         assert monitor.alerts == []
-    records = read(tmp_path / "run.mprec")
+    records = read(tmp_path / "mpopt/run-1/run-0.mprec")
     assert records["gradient_norm", "scalar"].calls == 12
     assert records["net.0.weight", "gradient"].absmax > 0

@@ -69,6 +69,16 @@ def test_the_same_record_while_one_is_open(tmp_path):
         assert largest(written) == gain and reading.read(written)["1", "value"].absmax == gain
 
 
+def test_the_default_record_of_an_earlier_run_is_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("run-%r.mprec", 64_000.).close()
+    with pytest.warns(UserWarning, match="run-0.mprec' is that of an earlier run"):
+        other = run("run-%r.mprec", 2.)
+    other.close()
+    assert other.record_path == "run-0-2.mprec" and other.ledger_path == "run-2.probes.json"
+    assert largest("run-0.mprec") == 64_000 and largest("run-0-2.mprec") == 2
+
+
 def test_equal_models_side_by_side(tmp_path):
     """Step by step in turn: each record has its own model's values."""
     models = [make(gain) for gain in (64_000., 2.)]
