@@ -7,7 +7,6 @@ channels) and those of types and of the program. Each question is answered by wh
 recorded: yes, no, or not known, with the numbers. A cause of which a sign is missing says so."""
 
 import dataclasses
-import functools
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -68,6 +67,8 @@ class _Signs:
     def __init__(self, history: History):
         self.history = history
         self.loss = history.series("loss")
+        #: The first step whose loss is not finite.
+        self.start = next((step for step, value in self.loss if not math.isfinite(value)), math.inf)
         self.scale = history.series("loss_scale")
         self.norm = history.series("gradient_norm")
         #: Formats below 32 bits that something was computed in, and whether all of them are known.
@@ -123,6 +124,10 @@ class _Signs:
     def bad_loss_at_end(self) -> bool:
         """True if the training did not recover from a loss that was not finite."""
         return bool(self.loss) and not math.isfinite(self.loss[-1][1])
+
+    def bad_gradients(self) -> list[dict]:
+        """Alerts of gradients that were not finite before the loss was."""
+        return [alert for alert in self.alerts("MP501") if "the gradient of '" in alert["message"] and alert["step"] < self.start]
 
     def forward_overflow(self) -> tuple[Answer, str]:
         """True if a module's output left its format, and which was the first."""
@@ -208,10 +213,9 @@ class _Signs:
                       f"{_number(last)} at the end, {_number(top)} at most; {skipped} steps skipped "
                       f"({100 * share:.2g} %)")
 
-    def exploding(self, before: int | None = None) -> Answer:
+    def exploding(self, before: float = math.inf) -> Answer:
         question = "Did the norm of the gradients grow past 100?"
-        finite = [(step, value) for step, value in self.norm
-                  if math.isfinite(value) and (before is None or step <= before)]
+        finite = [(step, value) for step, value in self.norm if math.isfinite(value) and step <= before]
         if not finite:
             return Answer(question, UNKNOWN, "no norms of gradients were recorded")
         step, most = max(finite, key=lambda pair: pair[1])
@@ -276,12 +280,8 @@ def _replayed_cause(asked: tuple[Answer, ...], history: History) -> Cause:
         alert["layer"] for alert in history.alerts if REPLAYED in alert["message"])
     is_cast = "cast of " in text.partition(" gives ")[0]
     return Cause("a cast overflows" if is_cast else "an op gives NaN or Inf", "sure", "error", asked,
-                 (text.rpartition("; ")[2] if is_cast else "mend the operands of the op that the replay names: bound them, or add an epsilon",),
+                 (text.rpartition("; ")[2] if is_cast else "fix the operands of the op that the replay names: bound them, or add an epsilon",),
                  layer, ("MP501", "MP502", "MP504", "MP505", "MP506", "MP507"))
-
-
-def _mentions(word: str, alert: dict) -> bool:
-    return word in alert["message"]
 
 
 def _norms(signs: _Signs) -> Iterator[Cause]:
@@ -293,9 +293,9 @@ def _norms(signs: _Signs) -> Iterator[Cause]:
               "lower the learning rate, or warm it up for longer")),
             (" times the median ", "the norm of the gradients jumps", "Was a norm of the gradients far above those before?",
              ("look at the batch (actions={'MP505': 'keep'} keeps the next one)", signs.clip(), "lower the learning rate"))):
-        told = signs.alerted(question, "MP505", where=functools.partial(_mentions, word))
-        if told.answer == YES:
-            worst = [alert for alert in signs.alerts("MP505") if word in alert["message"]]
+        worst = [alert for alert in signs.alerts("MP505") if word in alert["message"]]
+        told = signs.alerted(question, "MP505", where=worst.__contains__)
+        if worst:
             severity = "error" if any(alert["severity"] == "error" for alert in worst) else "warning"
             yield Cause(name, "sure", severity, (told, signs.stuck()), remedies, worst[0]["layer"], ("MP505",))
 
@@ -317,14 +317,15 @@ def _forward_cause(signs: _Signs, asked: list[Answer], forward: Answer, layer: s
 
 def _gradient_cause(signs: _Signs, asked: list[Answer], forward: Answer, collapsed: bool) -> Cause:
     """Gradients that are not finite while the loss is."""
-    told = [alert for alert in signs.alerts("MP501") if "gradient" in alert["message"]]
-    culprit = next((step["bad"] for step in reversed(signs.history.steps) if step.get("bad")), "")
+    told = signs.bad_gradients()
+    # An update by a gradient that is NaN makes all later ones NaN; a scaler goes on to lower scales.
+    culprit = "" if told else next((step["bad"] for step in reversed(signs.history.steps) if step.get("bad")), "")
     evidence = Answer("Which gradient is the first that is not finite?", YES if culprit or told else UNKNOWN,
                       f"'{culprit}'" if culprit else _cite(told[0]) if told else "norms were not recorded")
     by_scale = collapsed and not signs.is_wide
     return Cause("a gradient overflows at every loss scale" if by_scale else "a gradient is NaN or Inf",
                  _surely(forward, evidence), "error", (*asked, evidence),
-                 ("monitor.find_first_bad(batch) names the op of the backward pass",
+                 ("monitor.find_first_bad(batch), with weights from before that step, names the op of the backward pass",
                   "look for a square root, norm or division at 0, whose derivative is Inf",
                   *signs.in_16_bits(f"keep the layers behind '{culprit}' in FP32" if culprit else "keep the op that overflows in FP32")),
                  culprit or (told[0]["layer"] if told else ""), ("MP501", "MP506", "MP507"))
@@ -355,7 +356,6 @@ def _breaks(signs: _Signs) -> Iterator[Cause]:
                         (signs.clip(), "lower the learning rate, or warm it up for longer",
                          "look at the initialisation of the layers whose gradients are largest"), rules=("MP505",))
         return
-    start = next((step for step, value in signs.loss if not math.isfinite(value)), None)
     inputs = signs.bad_inputs()
     asked = [found, inputs]
     if inputs.answer != YES and (cause := _buffer_cause(signs, asked)):
@@ -375,12 +375,12 @@ def _breaks(signs: _Signs) -> Iterator[Cause]:
     if forward.answer == YES:
         yield _forward_cause(signs, asked, forward, layer)
         return
-    exploding = signs.exploding(start)
+    exploding = signs.exploding(signs.start)
     asked.append(exploding)
     if exploding.answer == YES:
         yield Cause("gradients explode", _surely(exploding), "error", tuple(asked),
                     (signs.clip(), "lower the learning rate"), rules=("MP501", "MP505", "MP506", "MP507"))
-    elif collapsed.answer == YES or bad.answer != YES:
+    elif collapsed.answer == YES or bad.answer != YES or signs.bad_gradients():
         yield _gradient_cause(signs, asked, forward, collapsed.answer == YES)
     else:
         yield Cause("NaN or Inf of an origin that was not recorded", "not sure", "error", tuple(asked),
@@ -425,7 +425,7 @@ def _tables(signs: _Signs) -> Iterator[tuple]:
     yield (("MP511",), "ranks disagree", "Do ranks hold different parameters?",
            ("broadcast the parameters at the start", "look for random numbers and for conditions that differ by rank"))
     yield (("MP513",), "inputs outside of their assumed range", "Did inputs leave their assumed range?",
-           ("mend the preprocessing", "judge the model again with the range that the alert names"))
+           ("correct the preprocessing", "judge the model again with the range that the alert names"))
 
 
 def _slows(signs: _Signs) -> Iterator[Cause]:

@@ -245,7 +245,8 @@ class NonFinite(Judge):
         yield Alert("MP501", "error", layer, step.step,
                     f"step {step.step}: the gradient of '{name}' is NaN or Inf{scale}, the first on "
                     f"the way back of {sum(not math.isfinite(n) for n in step.norms.values())}, "
-                    f"and the loss is finite: {cause}; monitor.find_first_bad(batch) names the op")
+                    f"and the loss is finite: {cause}; monitor.find_first_bad(batch) names the op"
+                    + ("" if step.skipped else " with weights from before this step, whose update was taken"))
 
     def _tell_loss(self, layer: str, where: str) -> Alert:
         step, loss, terms = (*self.memory["waiting"], "")[:3]

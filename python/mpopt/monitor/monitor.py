@@ -208,8 +208,10 @@ class Monitor:
                  if alert.severity == severity}
         skipped = f", {self._skipped} of them skipped by the scaler" if self._skipped else ""
         lines = [f"{self._collector.step} steps{skipped}; "
-                 + (f"{len(self._found)} alerts" if worst else "no alert")]
+                 + (f"{len(self._found)} alert{'s' * (len(self._found) > 1)}" if worst else "no alert")]
         lines += [f"  {alert}" for alert in sorted(worst.values(), key=lambda alert: SEVERITIES.index(alert.severity))]
+        if self.first_bad is not None:
+            lines.append(f"  first bad: {self.first_bad}")
         if self.record_path:
             lines.append(f"  record: {self.record_path} (python -m mpopt.view shows it)")
         return "\n".join(lines)
@@ -378,19 +380,20 @@ class Monitor:
         self.first_bad = bad = self.find_first_bad(
             kept, lambda model, batch: replay.find_loss(
                 model(*batch["arguments"], **batch["keywords"])), random=kept["random"])
-        if bad is not None:
-            # Not through the actions: what asked for a replay would do so for ever.
-            alert = Alert(rule, "note", bad.layer, kept["step"],
-                          f"step {kept['step']}: {history.REPLAYED}{bad}")
-            self._found.append(alert)
-            deliver([alert], self._sinks)
-            if self._history:
-                self._history.alert(alert)
+        found = bad or "every result is finite: the batch before may be to blame, or chance"
+        # Not through the actions: what asked for a replay would do so for ever. What was spoilt before is no op.
+        prefix = history.REPLAYED if bad and bad.phase != "stored" else "computed again: "
+        alert = Alert(rule, "note", bad.layer if bad else "", kept["step"], f"step {kept['step']}: {prefix}{found}")
+        self._found.append(alert)
+        deliver([alert], self._sinks)
+        if self._history:
+            self._history.alert(alert)
 
     def find_first_bad(self, batch, compute: Callable | None = None,
                        random: dict | None = None) -> FirstBad | None:
         """Computes forward and backward pass of a step on `batch` again, every op in view, and
-        gives the first one that makes NaN or Inf of finite operands; None if none does.
+        gives the first one that makes NaN or Inf of finite operands, or else the parameter, buffer or
+        input that held NaN before; None if all is finite.
         Parameters, gradients, buffers and random numbers of the training stay as they are.
 
         batch    a tensor, a tuple of arguments, or a dictionary of keywords

@@ -10,13 +10,13 @@ import ctypes
 import hashlib
 import itertools
 import json
+import logging
 import math
 import operator
 import os
 import pathlib
 import re
 import struct
-import warnings
 import weakref
 from collections.abc import Iterable, Mapping
 
@@ -31,6 +31,7 @@ LEAST = -150
 DEFAULT = "run-%r.mprec"
 SCALARS = ("loss", "loss_scale", "learning_rate", "gradient_norm")
 _DTYPE_NAMES = {number: name for name, number in DTYPES.items()}
+_log = logging.getLogger("mpopt.monitor")
 
 
 def dtype_name(dtype) -> str:
@@ -111,8 +112,7 @@ def _find_free(pattern: _command.PathLike, rank: int, resumed: int) -> str:
     if found != given:
         path = replace_rank(given, rank)
         whose = "another monitor that is open" if os.path.abspath(path) in opened else "an earlier run"
-        warnings.warn(f"mpopt.monitor: the record '{path}' is that of {whose}; this one's is "
-                      f"'{replace_rank(found, rank)}'", stacklevel=2)
+        _log.warning("the record '%s' is that of %s; this one's is '%s'", path, whose, replace_rank(found, rank))
     return found
 
 

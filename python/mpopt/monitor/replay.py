@@ -10,7 +10,7 @@ import os
 import sys
 import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -52,7 +52,8 @@ class FirstBad:
     """Where NaN or Inf begins.
 
     op         its name in aten; of a cast its dtypes, and the call for which autocast makes it
-    phase      `forward` or `backward`
+    phase      `forward` or `backward`; `stored` of a parameter, buffer or input that held NaN before: `op`
+               names it, `layer` and `location` the op that reads it first
     layer      path of the module in whose forward the op is, or whose forward it differentiates
     location   `FILE:LINE` of the program's line that calls it, or whose op it differentiates
     result     of which kind the result is, `NaN` or `Inf`, and how much of it
@@ -72,6 +73,8 @@ class FirstBad:
 
     def __str__(self) -> str:
         where = f" in '{self.layer}'" if self.layer else ""
+        if self.phase == "stored":
+            return f"no op of this step: {self.op} holds {self.result}, first read{where} at {self.location}; {self.advice}"
         read = "; ".join(map(str, self.operands))
         return (f"{self.phase} of {self.op}{where} at {self.location} gives {self.result}"
                 + (f" from {read}" if read else "")
@@ -101,6 +104,20 @@ def _counts(tensor: torch.Tensor) -> tuple[int, int]:
         # PyTorch does not ask it of numbers of 8 bits.
         tensor = tensor.float()
     return int(torch.isnan(tensor).sum()), int(torch.isinf(tensor).sum())
+
+
+def _tell_counts(nan: int, inf: int, tensor: torch.Tensor) -> str:
+    counts = " and ".join(f"{count} {kind}" for count, kind in ((nan, "NaN"), (inf, "Inf")) if count)
+    return f"{counts} of {tensor.numel()} in {casts.short(tensor.dtype)}"
+
+
+def _name_inputs(batch, name: str = "0") -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors of a batch by their key, or their number."""
+    if isinstance(batch, torch.Tensor):
+        yield name, batch
+    elif isinstance(batch, tuple | list | Mapping):
+        for key, member in batch.items() if isinstance(batch, Mapping) else enumerate(batch):
+            yield from _name_inputs(member, str(key))
 
 
 def _describe(name: str, tensor: torch.Tensor) -> Operand:
@@ -138,14 +155,16 @@ class _Watch(TorchDispatchMode):
 
     CHAIN = 4
 
-    def __init__(self, model: torch.nn.Module, scale: float = 1.0):
+    def __init__(self, model: torch.nn.Module, batch, scale: float = 1.0):
         super().__init__()
         self.first: FirstBad | None = None
+        #: What no op of the step made and holds NaN.
+        self.stored: FirstBad | None = None
         #: Modules that are running, from the outermost one.
         self.modules: list[str] = []
         self.calls, self._scale = casts.Calls(), scale
         self._names = {id(tensor): f"{noun} '{name}'" for noun, named in (
-            ("buffer", model.named_buffers()), ("parameter", model.named_parameters()))
+            ("input", _name_inputs(batch)), ("buffer", model.named_buffers()), ("parameter", model.named_parameters()))
             for name, tensor in named}
         #: By the number of an op's node in the graph of gradients: line and module.
         self._nodes: dict[int, tuple[str, str]] = {}
@@ -178,8 +197,8 @@ class _Watch(TorchDispatchMode):
         """Names the cast that an output which is not finite comes from; if `strictly`, the first
         one that was held even where the way from it was lost."""
         for tensor in _tensors(outputs):
-            if self.first is None and self._held and any(_counts(tensor)):
-                self.first = self._held_by(tensor) or (self._held[0] if strictly else None)
+            if self.first is None and (self._held or self.stored) and any(_counts(tensor)):
+                self.first = self._held_by(tensor) or (next(iter(self._held), None) if strictly else None) or self.stored
 
     def _held_by(self, tensor: torch.Tensor) -> FirstBad | None:
         known = self._holds.get(id(tensor))
@@ -203,11 +222,20 @@ class _Watch(TorchDispatchMode):
             # The node of this op was numbered right before. Ops without one come after another's;
             # those inside of an `autograd.Function` after the function's.
             self._nodes.setdefault(torch.autograd._get_sequence_nr() - 1, (location, layer))
+            self._see_stored(location, layer, read, before)
         else:
             location, layer = self._nodes.get(node._sequence_nr(), ("?", ""))
         result = func(*args, **kwargs)
         self._look(name, node, location, layer, read, before, held, result)
         return result
+
+    def _see_stored(self, location, layer, operands, before) -> None:
+        for tensor, (nan, inf) in zip(operands, before, strict=True):
+            name = self._names.get(id(tensor), "")
+            if self.stored is None and nan and name and self._known(tensor) is None:
+                self.stored = FirstBad(
+                    name, "stored", layer, location, _tell_counts(nan, inf, tensor), (), (),
+                    "look at the batch" if name.startswith("input") else "go back to a checkpoint from before an update spoilt it")
 
     def _layer(self, operands) -> str:
         """The module that runs; of the program's own lines the one whose result they read."""
@@ -255,11 +283,9 @@ class _Watch(TorchDispatchMode):
             own = casts.name_cast(read[0].dtype, tensor.dtype, caster)
             advice = casts.advise(
                 read[0].dtype, tensor.dtype, described[0].absmax, caster=caster, backward=node is not None,
-                parameter=id(operands[0]) in self._names, scale=self._scale)
+                parameter=not self._names.get(id(operands[0]), "input").startswith("input"), scale=self._scale)
         return FirstBad(
-            own, "forward" if node is None else "backward", layer, location,
-            " and ".join(f"{count} {kind}" for count, kind in ((nan, "NaN"), (inf, "Inf"))
-                         if count) + f" of {tensor.numel()} in {casts.short(tensor.dtype)}",
+            own, "forward" if node is None else "backward", layer, location, _tell_counts(nan, inf, tensor),
             described, self._chain(operands), advice)
 
     def _known(self, tensor: torch.Tensor) -> tuple | None:
@@ -335,8 +361,8 @@ def find_first_bad(model: torch.nn.Module, parameters, batch, *,
                    compute: Callable | None = None, scale: float = 1.0,
                    autocast: torch.dtype | None = None, random: dict | None = None
                    ) -> FirstBad | None:
-    """The first op of the step on `batch` that makes NaN or Inf of finite operands; None if
-    there is none.
+    """The first op of the step on `batch` that makes NaN or Inf of finite operands, or what held NaN
+    before; None if there is neither.
 
     compute   gives the loss of (model, batch), with autocast as the program has it, or None
               where the forward pass is all there is to see; default: the model is called with the batch, under autocast in `autocast` unless that is None
@@ -348,7 +374,7 @@ def find_first_bad(model: torch.nn.Module, parameters, batch, *,
             set_random_state(random)
         # Casts that a surrounding autocast kept would not be seen again.
         torch.clear_autocast_cache()
-        watch = _Watch(model, scale)
+        watch = _Watch(model, batch, scale)
         try:
             with watch.calls, watch:
                 if compute is not None:

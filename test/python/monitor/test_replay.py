@@ -10,7 +10,7 @@ import trainings  # noqa: E402
 from trainings import Blobs, Training, classify, mlp  # noqa: E402
 from torch import nn  # noqa: E402
 import mpopt  # noqa: E402
-from mpopt.monitor import Monitor  # noqa: E402
+from mpopt.monitor import Monitor, diagnosis, history  # noqa: E402
 from mpopt.monitor.random_state import random_state  # noqa: E402
 
 
@@ -93,6 +93,55 @@ def test_forward_overflow_in_fp16():
     assert bad.operands and max(operand.absmax for operand in bad.operands) > 255
     assert all(not operand.nan and not operand.inf for operand in bad.operands)
     assert bad.chain and "mul" in " ".join(bad.chain)
+
+
+@pytest.mark.parametrize("spoilt", ["parameter 'body.weight'", "input '0'"])
+def test_what_held_nan_before_the_step(spoilt):
+    """No op makes it: it is named where it is read first."""
+    training = Training(Root(), Blobs(), autocast=None)
+    x, y = training.batches(0)
+    with torch.no_grad():
+        (x if spoilt.startswith("input") else training.model.body.weight)[2, 3] = torch.nan
+    with Monitor(training.model, training.optimizer, record=None, sinks=[]) as monitor:
+        bad = monitor.find_first_bad((x, y))
+    assert (bad.phase, bad.op, bad.layer) == ("stored", spoilt, "body")
+    assert str(bad).startswith(f"no op of this step: {spoilt} holds 1 NaN of ")
+
+
+def test_a_spoilt_value_that_does_not_reach_the_loss():
+    class Chosen(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.tensor([1.0, torch.nan]))
+
+        def forward(self, x):
+            return (self.weight[0] * x).sum()
+
+    with Monitor(Chosen(), record=None, sinks=[]) as monitor:
+        assert monitor.find_first_bad((torch.ones(2),)) is None
+
+
+def test_a_replay_after_the_update(tmp_path):
+    """A gradient is NaN in step 20, its update is taken, and the batch that is computed again shows that."""
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    with Monitor(model, optimizer, record=tmp_path / "run.mprec", sinks=[], actions={"error": "replay"}) as monitor:
+        for step in range(40):
+            x, y = Blobs()(step)
+            loss = classify(model(x), y)
+            if step == 20:  # the root of 0, whose derivative is not finite
+                loss = loss + (model[0].weight * 0).sum().sqrt()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            monitor.step(loss=loss)
+    assert monitor.first_bad.phase == "stored" and monitor.first_bad.op == "parameter '0.weight'"
+    assert "computed again: no op of this step: parameter '0.weight'" in monitor.alerts[-1].message
+    assert "first bad: no op of this step" in monitor.summary() and " 2 alerts" in monitor.summary()
+    assert "with weights from before this step" in monitor.alerts[0].message
+    cause = diagnosis.diagnose(history.read(tmp_path / "run.mprec"))[0]
+    assert (cause.name, cause.certainty) == ("a gradient is NaN or Inf", "sure")
+    assert "step 20" in cause.answers[-1].evidence
 
 
 def test_masks_are_no_fault():

@@ -56,12 +56,12 @@ def test_the_same_record_again(tmp_path, first, second):
     assert reading.read(path)["1", "value"].absmax == second
 
 
-def test_the_same_record_while_one_is_open(tmp_path):
+def test_the_same_record_while_one_is_open(tmp_path, caplog):
     """It gets a name of its own, and says so."""
     path = tmp_path / "run-%r.mprec"
     one = run(path, 64_000.)
-    with pytest.warns(UserWarning, match="run-0.mprec' is that of another monitor"):
-        other = run(path, 2.)
+    other = run(path, 2.)
+    assert "run-0.mprec' is that of another monitor" in caplog.text
     assert rules(other) == [] and other.record_path == str(tmp_path / "run-0-2.mprec")
     for monitor, gain in ((one, 64_000), (other, 2)):
         written = monitor.record_path
@@ -69,11 +69,11 @@ def test_the_same_record_while_one_is_open(tmp_path):
         assert largest(written) == gain and reading.read(written)["1", "value"].absmax == gain
 
 
-def test_the_default_record_of_an_earlier_run_is_kept(tmp_path, monkeypatch):
+def test_the_default_record_of_an_earlier_run_is_kept(tmp_path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
     run("run-%r.mprec", 64_000.).close()
-    with pytest.warns(UserWarning, match="run-0.mprec' is that of an earlier run"):
-        other = run("run-%r.mprec", 2.)
+    other = run("run-%r.mprec", 2.)
+    assert "run-0.mprec' is that of an earlier run" in caplog.text
     other.close()
     assert other.record_path == "run-0-2.mprec" and other.ledger_path == "run-2.probes.json"
     assert largest("run-0.mprec") == 64_000 and largest("run-0-2.mprec") == 2
