@@ -48,7 +48,7 @@ function stepPlots(run) {
   const zones = (points, list) => {
     const last = points.length ? points[points.length - 1][1] : NaN;
     const zone = list.find((band) => last >= band.from && last <= band.to);
-    return { bands: list, now: Number.isFinite(last) ? `now ${digits(last)}: ${zone ? zone.label : "outside of what is usual"}` : "" };
+    return { bands: list, now: Number.isFinite(last) ? `now ${digits(last)}: ${zone ? zone.label : "outside of what is usual"}` : "now not finite" };
   };
   const scaleZone = zones(scale, [{ from: 32768, to: 65536, color: "var(--fair)", label: "usual for a loss scale" },
     { from: 10000, to: 32768, color: "var(--near)", label: "low, but in order" }]);
@@ -119,7 +119,7 @@ class StepMap {
 function alertList(run, view) {
   if (!run.alerts.length) return card("Events", h("p", { class: "empty" }, "No rule was broken."));
   return card(`Events: ${plural(run.alerts.length, "alert")}`, pagedList(run.alerts, (alert) => h("div", { class: "alert" }, badge(alert.severity), ` step ${alert.step} `,
-    h("b", null, alert.rule), " ", said(alert.message, 500), alert.rank ? h("span", { class: "soft" }, ` rank ${alert.rank}`) : "", rulePage(view.rule(alert.rule))), 40));
+    h("b", null, alert.rule), " ", said(alert.message.replace(`step ${alert.step}: `, ""), 500), alert.rank ? h("span", { class: "soft" }, ` rank ${alert.rank}`) : "", rulePage(view.rule(alert.rule))), 40));
 }
 
 function drawRun(report, view) {

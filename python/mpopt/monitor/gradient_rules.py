@@ -243,8 +243,8 @@ class NonFinite(Judge):
             f"that of '{self.run.parameters[finite]}' is finite, so in the forward pass '{layer}' was given NaN or Inf, " \
             "in places that the loss leaves out, as rows of attention that are masked whole"
         yield Alert("MP501", "error", layer, step.step,
-                    f"step {step.step}: the gradient of '{name}' is NaN or Inf{scale}, the first on "
-                    f"the way back of {sum(not math.isfinite(n) for n in step.norms.values())}, "
+                    f"step {step.step}: the gradient of '{name}' is NaN or Inf{scale}, the first of "
+                    f"{sum(not math.isfinite(n) for n in step.norms.values())} in the backward pass, "
                     f"and the loss is finite: {cause}; monitor.find_first_bad(batch) names the op"
                     + ("" if step.skipped else " with weights from before this step, whose update was taken"))
 
