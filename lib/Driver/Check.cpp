@@ -109,7 +109,9 @@ static Error writeAll(const Run &run, StringRef version) {
               {.color = wantsColor(file.path, options.color),
                .version = version,
                .several = options.models.size() > 1 || options.isExpanded,
-               .failOn = options.failOn});
+               .failOn = options.failOn,
+               .requireVerdict = options.requireVerdict,
+               .pages = MPOPT_PAGES});
         }))
       return error;
   }

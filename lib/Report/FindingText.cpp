@@ -8,8 +8,11 @@
 #include "mpopt/Support/Printable.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mpopt;
@@ -50,6 +53,30 @@ std::string mpopt::describeRule(const Finding &finding) {
   if (finding.certainty != Certainty::Certain)
     text += " (" + std::string(toString(finding.certainty)) + ")";
   return text;
+}
+
+/// Relative to the working directory, where the file is below it.
+static StringRef makeRelative(StringRef file) {
+  llvm::SmallString<128> folder;
+  if (llvm::sys::fs::current_path(folder))
+    return file;
+  StringRef rest = file;
+  if (rest.consume_front(folder) && rest.consume_front("/"))
+    return rest;
+  return file;
+}
+
+SourceLine mpopt::getReviewedLine(const ModelReport &report,
+                                  const std::optional<SourceLine> &line) {
+  if (line) {
+    StringRef file = makeRelative(line->file);
+    // What is installed is no part of a project, even where it lies in it.
+    bool isInstalled = file.contains("site-packages/") ||
+                       file.contains("dist-packages/");
+    if (!isInstalled && !llvm::sys::path::is_absolute(file))
+      return {file.str(), std::max(line->line, 1u)};
+  }
+  return {makeRelative(report.path).str(), 1};
 }
 
 std::string mpopt::describePlace(const Finding &finding) {

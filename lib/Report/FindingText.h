@@ -22,6 +22,11 @@ std::string clip(llvm::StringRef text, size_t most = 200);
 /// `MP201 overflow (likely)`; of what is certain without the certainty.
 std::string describeRule(const Finding &finding);
 
+/// Where a review shows what is found: the line of source, if that is a file
+/// below the working directory, else the first line of the model.
+SourceLine getReviewedLine(const ModelReport &report,
+                           const std::optional<SourceLine> &line);
+
 /// `/layers.0/Add (Add, f16) in body`.
 std::string describePlace(const Finding &finding);
 

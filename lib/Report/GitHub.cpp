@@ -52,16 +52,16 @@ static StringRef getCommand(Severity severity) {
 static void writeFold(llvm::raw_ostream &os, const ModelReport &report,
                       const FoldedFinding &fold) {
   const Finding &finding = fold.first();
-  os << "::" << getCommand(finding.severity) << " file="
-     << property(clip(finding.location ? finding.location->file : report.path,
-                      kMostPath));
-  if (finding.location && finding.location->line)
-    os << ",line=" << finding.location->line;
+  SourceLine at = getReviewedLine(report, finding.location);
+  os << "::" << getCommand(finding.severity)
+     << " file=" << property(clip(at.file, kMostPath)) << ",line=" << at.line;
   os << ",title=" << property(describeRule(finding)) << "::";
   std::vector<std::string> lines;
   std::string place = describePlace(finding);
   if (finding.location)
-    place = clip(report.path) + ": " + place;
+    place = clip(report.path) + ": " + place + " at " +
+            clip(finding.location->file) + ":" +
+            std::to_string(finding.location->line);
   if (size_t others = fold.members.size() - 1)
     place += " and " + plural(others, fold.layers ? "other layer" : "other op");
   lines.push_back(place);
@@ -84,14 +84,21 @@ static void writeFold(llvm::raw_ostream &os, const ModelReport &report,
 
 void mpopt::writeGitHub(llvm::raw_ostream &os,
                         llvm::ArrayRef<ModelReport> reports,
-                        const WriteOptions &) {
+                        const WriteOptions &options) {
   for (const ModelReport &report : reports) {
     for (const FindingGroup &group : groupFindings(report.findings))
       for (const FoldedFinding &fold : group.folded)
         writeFold(os, report, fold);
     // The log says what was judged even where nothing was found.
-    os << "::notice title=mpopt::" << line(clip(report.path, kMostPath)) << ": "
+    bool isMissing = options.requireVerdict && !report.isVerdictKnown();
+    os << (isMissing ? "::error title=mpopt (no verdict)::"
+                     : "::notice title=mpopt::")
+       << line(clip(report.path, kMostPath)) << ": "
        << describeCounts(countShown(report.findings)) << "; judged as "
-       << line(report.precision) << '\n';
+       << line(report.precision);
+    for (const auto &lines : {quoteEffects(report), quoteLossScale(report)})
+      for (const std::string &text : lines)
+        os << "%0A" << line(clip(text, kMostPath));
+    os << '\n';
   }
 }

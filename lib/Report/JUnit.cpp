@@ -3,11 +3,14 @@
 //
 // A suite a model, a case a finding: it fails if the finding does, is skipped
 // if a baseline or a suppression bears it, and passes with its text otherwise.
+// The first case is the verdict, and skipped where it is not known, unless it
+// was asked for.
 //
 //===----------------------------------------------------------------------===//
 
 #include "FindingText.h"
 #include "ReportWriters.h"
+#include "TextReport.h"
 
 #include "mpopt/Support/Printable.h"
 
@@ -98,6 +101,23 @@ static void writeCase(llvm::raw_ostream &os, const ModelReport &report,
   os << "    </testcase>\n";
 }
 
+static void writeVerdict(llvm::raw_ostream &os, const ModelReport &report,
+                         const WriteOptions &options) {
+  os << "    <testcase classname=\"" << xml(clip(report.path, 1000))
+     << "\" name=\"verdict as " << xml(report.precision) << "\" time=\"0\">\n";
+  StringRef word = getVerdictWord(report);
+  if (!report.isVerdictKnown())
+    os << (options.requireVerdict
+               ? "      <failure type=\"no-verdict\" message=\""
+               : "      <skipped message=\"")
+       << word << "\"/>\n";
+  os << "      <system-out>" << word << '\n';
+  for (const auto &lines : {quoteEffects(report), quoteTraining(report)})
+    for (const std::string &line : lines)
+      os << xml(clip(line, 1000)) << '\n';
+  os << "</system-out>\n    </testcase>\n";
+}
+
 namespace {
 struct Totals {
   size_t tests = 0, failures = 0, skipped = 0;
@@ -119,8 +139,9 @@ static Totals count(const ModelReport &report, const WriteOptions &options) {
     totals.failures += fails(shown, options);
     totals.skipped += !shown.finding->counts();
   }
-  // A suite without a case reads as one that did not run.
-  totals.tests += totals.tests == 0;
+  ++totals.tests;
+  if (!report.isVerdictKnown())
+    ++(options.requireVerdict ? totals.failures : totals.skipped);
   return totals;
 }
 
@@ -143,13 +164,9 @@ void mpopt::writeJUnit(llvm::raw_ostream &os,
     os << "  <testsuite name=\"" << xml(clip(report.path, 1000)) << "\" ";
     writeTotals(os, count(report, options));
     os << ">\n";
-    std::vector<ShownFinding> shown = listShown(report.findings);
-    for (const ShownFinding &finding : shown)
+    writeVerdict(os, report, options);
+    for (const ShownFinding &finding : listShown(report.findings))
       writeCase(os, report, finding, options);
-    if (shown.empty())
-      os << "    <testcase classname=\"" << xml(clip(report.path, 1000))
-         << "\" name=\"no findings as " << xml(report.precision)
-         << "\" time=\"0\"/>\n";
     if (!report.warnings.empty()) {
       os << "    <system-err>";
       for (const std::string &warning : report.warnings)

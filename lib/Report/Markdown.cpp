@@ -43,6 +43,19 @@ std::string mpopt::markdownText(StringRef raw) {
   return escaped;
 }
 
+std::string mpopt::markdownProse(StringRef raw) {
+  llvm::SmallVector<StringRef> parts;
+  raw.split(parts, '`');
+  // A name may have a backtick of its own.
+  if (parts.size() % 2 == 0)
+    return markdownText(raw);
+  std::string text;
+  for (auto [index, part] : llvm::enumerate(parts))
+    text += index % 2 ? markdownCode(part)
+            : part.empty() ? std::string() : markdownText(part);
+  return text;
+}
+
 std::string mpopt::markdownCode(StringRef raw) {
   std::string name = clip(raw);
   size_t longest = 0, run = 0;
@@ -97,7 +110,7 @@ static void writeGroup(llvm::raw_ostream &os, const FindingGroup &group) {
        << markdownText(describeRule(finding)) << " | " << describePlaces(fold)
        << " | " << markdownText(finding.message);
     if (std::string effect = describeOwnEffect(fold); !effect.empty())
-      os << "<br>" << markdownText(effect);
+      os << "<br>" << markdownProse(effect);
     if (std::string more = describeFollowers(fold.followers); !more.empty())
       os << "<br>" << markdownText(more);
     for (const std::string &fix : listSafeFixes(finding))
@@ -169,7 +182,9 @@ static void writeEffects(llvm::raw_ostream &os, const ModelReport &report) {
   llvm::ArrayRef<EffectReport> effects = report.effects;
   for (const EffectReport &effect : effects.take_front(kMostPlaces))
     os << "| " << markdownCode(effect.output) << " | "
-       << describeError(effect.error) << " |\n";
+       << describeError(effect.error)
+       << (effect.unknown.empty() ? "" : ": " + markdownProse(effect.unknown))
+       << " |\n";
   if (effects.size() > kMostPlaces)
     os << "| and " << effects.size() - kMostPlaces << " more | |\n";
   for (const DecisionReport &decision :
@@ -178,6 +193,24 @@ static void writeEffects(llvm::raw_ostream &os, const ModelReport &report) {
        << describeError(decision.share) << " of the " << decision.elements
        << " |\n";
   os << '\n';
+}
+
+/// The window of loss scales, and the rest of the training step as it is in the
+/// text.
+static void writeTraining(llvm::raw_ostream &os, const ModelReport &report) {
+  if (!report.training)
+    return;
+  for (const std::string &line : quoteLossScale(report))
+    os << "- " << markdownProse(StringRef(line).trim()) << '\n';
+  std::vector<std::string> lines = quoteTraining(report);
+  // Longer than every run of backticks inside of it.
+  std::string fence = "```";
+  while (llvm::any_of(lines, [&](StringRef line) { return line.contains(fence); }))
+    fence += '`';
+  os << "\n<details><summary>Training step</summary>\n\n" << fence << "text\n";
+  for (const std::string &line : lines)
+    os << line << '\n';
+  os << fence << "\n\n</details>\n\n";
 }
 
 static void writeReport(llvm::raw_ostream &os, const ModelReport &report) {
@@ -192,6 +225,7 @@ static void writeReport(llvm::raw_ostream &os, const ModelReport &report) {
        << " proved to stay in range for all inputs as assumed";
   os << ".\n\n";
   writeEffects(os, report);
+  writeTraining(os, report);
 
   std::vector<FindingGroup> groups = groupFindings(report.findings);
   auto notes = llvm::find_if(groups, [](const FindingGroup &group) {

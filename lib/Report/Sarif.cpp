@@ -2,14 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One run for all models, as services that join runs by tool expect. A result
-// stands at the line of the model's source where that is known, otherwise in
-// the model file, with the op as a logical location. Findings of a baseline
-// that are gone are no results: services would show them as open.
+// stands at the line of the model's source where a review shows that, otherwise
+// at the first line of the model, with the op as a logical location. Findings
+// of a baseline that are gone are no results: services would show them as open.
+// The verdict is a notification.
 //
 //===----------------------------------------------------------------------===//
 
 #include "FindingText.h"
 #include "ReportWriters.h"
+#include "TextReport.h"
 
 #include "mpopt/Report/JsonSupport.h"
 #include "mpopt/Report/RuleTable.h"
@@ -73,9 +75,12 @@ static std::string makeUri(StringRef path) {
 
 static StringRef getLevel(Severity severity) { return toString(severity); }
 
-static void writeRule(OStream &json, const RuleInfo &rule) {
+static void writeRule(OStream &json, const RuleInfo &rule, StringRef pages) {
   json.attribute("id", StringRef(rule.id));
   json.attribute("name", StringRef(rule.name));
+  if (!pages.empty())
+    json.attribute("helpUri",
+                   (pages + "/rules/" + StringRef(rule.id) + ".html").str());
   writeMessage(json, "shortDescription", rule.summary);
   writeMessage(json, "fullDescription", rule.what);
   json.attributeObject("help", [&] {
@@ -118,6 +123,7 @@ private:
   void writeLocation(const ModelReport &report,
                      const std::optional<SourceLine> &line, StringRef scope,
                      StringRef op, StringRef text);
+  void writeNotifications(const ModelReport &report);
   void writeProperties(const ModelReport &report, const ShownFinding &shown);
 
   OStream &json;
@@ -146,11 +152,13 @@ void SarifWriter::writeTool() {
       json.attribute("name", "mpopt");
       json.attribute("version", options.version);
       json.attribute("semanticVersion", options.version);
+      if (!options.pages.empty())
+        json.attribute("informationUri", options.pages);
       json.attributeArray("rules", [&] {
         for (const auto &[id, index] : rules)
           json.object([&] {
             if (const RuleInfo *rule = findRule(id))
-              writeRule(json, *rule);
+              writeRule(json, *rule, options.pages);
             else
               json.attribute("id", jsonText(printable(id)));
           });
@@ -162,13 +170,12 @@ void SarifWriter::writeTool() {
 void SarifWriter::writeLocation(const ModelReport &report,
                                 const std::optional<SourceLine> &line,
                                 StringRef scope, StringRef op, StringRef text) {
+  SourceLine at = getReviewedLine(report, line);
   json.attributeObject("physicalLocation", [&] {
-    json.attributeObject("artifactLocation", [&] {
-      json.attribute("uri", makeUri(line ? line->file : report.path));
-    });
-    if (line && line->line)
-      json.attributeObject("region",
-                           [&] { json.attribute("startLine", line->line); });
+    json.attributeObject("artifactLocation",
+                         [&] { json.attribute("uri", makeUri(at.file)); });
+    json.attributeObject("region",
+                         [&] { json.attribute("startLine", at.line); });
   });
   if (!op.empty())
     json.attributeArray("logicalLocations", [&] {
@@ -226,6 +233,9 @@ void SarifWriter::writeResult(const ModelReport &report,
     if (!more.empty())
       text += "\n" + more;
   };
+  if (finding.location)
+    add("at " + clip(finding.location->file) + ":" +
+        std::to_string(finding.location->line));
   add(describeRanges(finding));
   add(describeFollowers(shown.followers));
   for (const std::string &fix : listSafeFixes(finding))
@@ -268,6 +278,25 @@ void SarifWriter::writeResult(const ModelReport &report,
   writeProperties(report, shown);
 }
 
+void SarifWriter::writeNotifications(const ModelReport &report) {
+  auto write = [&](StringRef level, StringRef text) {
+    json.object([&] {
+      json.attribute("level", level);
+      writeMessage(json, "message", clip(report.path) + ": " + text.str());
+    });
+  };
+  for (const std::string &warning : report.warnings)
+    write("warning", clip(warning, kMostMessage));
+  std::string text = getVerdictWord(report).str();
+  for (const auto &lines : {quoteEffects(report), quoteTraining(report)})
+    for (const std::string &line : lines)
+      text += "\n" + clip(line, kMostMessage);
+  write(report.isVerdictKnown()  ? "note"
+        : options.requireVerdict ? "error"
+                                 : "warning",
+        text);
+}
+
 void SarifWriter::write() {
   json.attribute("$schema", kSchema);
   json.attribute("version", "2.1.0");
@@ -279,13 +308,7 @@ void SarifWriter::write() {
           json.attribute("executionSuccessful", true);
           json.attributeArray("toolExecutionNotifications", [&] {
             for (const ModelReport &report : reports)
-              for (const std::string &warning : report.warnings)
-                json.object([&] {
-                  json.attribute("level", "warning");
-                  writeMessage(json, "message",
-                               clip(report.path) + ": " +
-                                   clip(warning, kMostMessage));
-                });
+              writeNotifications(report);
           });
         });
       });

@@ -3,7 +3,10 @@
 
 #include "TextReport.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+
+#include <limits>
 
 using namespace mpopt;
 
@@ -39,6 +42,37 @@ void TextReport::write(const ModelReport &report) {
   if (report.safeInputs)
     writeSafeInputs(report);
   writeSummary(report);
+}
+
+static std::vector<std::string>
+quote(llvm::function_ref<void(TextReport &)> write) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  WriteOptions options;
+  options.width = std::numeric_limits<int>::max();
+  TextReport report(os, options);
+  write(report);
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::SplitString(text, lines, "\n");
+  return {lines.begin(), lines.end()};
+}
+
+std::vector<std::string> mpopt::quoteEffects(const ModelReport &report) {
+  return quote([&](TextReport &text) { text.writeEffects(report); });
+}
+
+std::vector<std::string> mpopt::quoteTraining(const ModelReport &report) {
+  return quote([&](TextReport &text) {
+    if (report.training)
+      text.writeTraining(*report.training);
+  });
+}
+
+std::vector<std::string> mpopt::quoteLossScale(const ModelReport &report) {
+  return quote([&](TextReport &text) {
+    if (report.training)
+      text.writeLossScale(*report.training);
+  });
 }
 
 void TextReport::writeHead(const ModelReport &report) {

@@ -29,8 +29,7 @@ static constexpr size_t kMostOutputs = 3, kMostTensors = 3;
 static constexpr double kSure = 2.5;
 
 bool ModelReport::isVerdictKnown() const {
-  return !(effects.empty() && decisions.empty()) &&
-         llvm::none_of(effects,
+  return llvm::none_of(effects,
                        [](const EffectReport &effect) {
                          return std::isnan(effect.error);
                        }) &&
@@ -59,7 +58,6 @@ StringRef mpopt::getVerdictWord(const ModelReport &report) {
         return decision.level > 0;
       }))
     return "too much";
-  // Nothing is stored in fewer bits than FP32 has, or no output is a float.
   if (report.effects.empty() && report.decisions.empty()) {
     SeverityCounts shown = countShown(report.findings);
     return shown.error + shown.warning == 0 ? "fine" : "findings";
@@ -251,8 +249,12 @@ static std::string nameOutputs(llvm::ArrayRef<const EffectReport *> effects) {
 }
 
 void TextReport::writeEffects(const ModelReport &report) {
-  if (report.effects.empty() && report.decisions.empty())
+  if (report.effects.empty() && report.decisions.empty()) {
+    style.wrap("no rounding reaches an output: nothing is stored in fewer bits "
+               "than FP32, or no output is a float",
+               4);
     return;
+  }
   std::vector<const EffectReport *> known, unknown;
   for (const EffectReport &effect : report.effects)
     (std::isnan(effect.error) ? unknown : known).push_back(&effect);

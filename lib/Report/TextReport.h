@@ -25,13 +25,13 @@ public:
       : os(os), style(os, options) {}
 
   void write(const ModelReport &report);
+  void writeEffects(const ModelReport &report);
+  void writeTraining(const TrainingReport &training);
+  void writeLossScale(const TrainingReport &training);
   void writeTotal(llvm::ArrayRef<ModelReport> reports);
 
 private:
   void writeHead(const ModelReport &report);
-
-  // TextEffects.cpp
-  void writeEffects(const ModelReport &report);
 
   // TextFindings.cpp
   void writeGroup(const FindingGroup &group);
@@ -43,7 +43,6 @@ private:
   void writeFixes(const Finding &finding, unsigned indent);
 
   // TextTraining.cpp
-  void writeTraining(const TrainingReport &training);
   void writeScale(const ScaleReport &scale);
   void writeGradients(const TrainingReport &training);
 
@@ -65,6 +64,12 @@ private:
 
 // Limits of long lists; JSON has everything.
 inline constexpr size_t kMaxPlaces = 8, kMaxNames = 3;
+
+/// What other forms quote of the text, a sentence in each line: the effects on
+/// outputs, and of a training step all, or the window of loss scales alone.
+std::vector<std::string> quoteEffects(const ModelReport &report);
+std::vector<std::string> quoteTraining(const ModelReport &report);
+std::vector<std::string> quoteLossScale(const ModelReport &report);
 
 /// `fine`, `probably too much`, `Inf or NaN`, `not known` and others, as the
 /// package's `Report.verdict` has it.

@@ -53,8 +53,7 @@ static std::string percent(double share) {
 static std::string describeWindow(const ScaleReport &scale) {
   if (!scale.needed)
     return "none is needed: no gradient is computed in a dtype that loses "
-           "small "
-           "numbers";
+           "small numbers";
   if (!scale.lo)
     return "none works: small gradients are lost at every scale";
   if (scale.hi && *scale.lo > *scale.hi)
@@ -67,6 +66,16 @@ static std::string describeWindow(const ScaleReport &scale) {
     text += "; start at " + getScale(*scale.recommended) + " (" +
             powerOfTwo(int(std::log2(*scale.recommended))) + ")";
   return text;
+}
+
+void TextReport::writeLossScale(const TrainingReport &training) {
+  if (llvm::any_of(training.parameters, [](const GradientReport &gradient) {
+        return gradient.known;
+      }))
+    return writeScale(training.scale);
+  style.bold("loss scale");
+  os << ": ";
+  style.wrap("not judged: nothing is known of the size of gradients", 4, 12);
 }
 
 void TextReport::writeScale(const ScaleReport &scale) {
@@ -284,17 +293,7 @@ void TextReport::writeTraining(const TrainingReport &training) {
     os << "    ";
     style.wrap(settings, 4, 4);
   }
-  bool isKnown =
-      llvm::any_of(training.parameters, [](const GradientReport &gradient) {
-        return gradient.known;
-      });
-  if (isKnown) {
-    writeScale(training.scale);
-  } else {
-    style.bold("loss scale");
-    os << ": ";
-    style.wrap("not judged: nothing is known of the size of gradients", 4, 12);
-  }
+  writeLossScale(training);
   writeGradients(training);
   if (training.fp8) {
     style.bold("fp8:" + training.fp8->recipe);

@@ -14,6 +14,9 @@ namespace mpopt {
 /// cell; a long one is shortened.
 std::string markdownText(llvm::StringRef raw);
 
+/// The same of a sentence of ours, whose names in backticks are code spans.
+std::string markdownProse(llvm::StringRef raw);
+
 /// A name as a code span that fits into a cell of a table.
 std::string markdownCode(llvm::StringRef raw);
 

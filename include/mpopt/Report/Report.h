@@ -91,7 +91,8 @@ struct ModelReport {
   std::vector<DecisionReport> decisions;
   /// Only where the operands of products alone are narrow.
   std::optional<ScalingReport> scaling;
-  /// True if the effect on each output is known, and there is one.
+  /// True if the effect on each output is known. None is as good as that:
+  /// nothing is rounded, or nothing that rounding changes is an output.
   bool isVerdictKnown() const;
   /// The expected error from which an output is worth a warning.
   double effectWarning = 0;
@@ -139,6 +140,10 @@ struct WriteOptions {
   bool several = false;
   /// The severity from which findings fail a check; nothing: none does.
   std::optional<Severity> failOn = Severity::Warning;
+  /// A report without a verdict fails a check, too.
+  bool requireVerdict = false;
+  /// Where the pages of rules are published; empty if nowhere.
+  llvm::StringRef pages = {};
 };
 
 /// True if the finding counts and is as severe as `failOn` asks for.

@@ -78,7 +78,7 @@ static void addVerdict(const ModelReport &report, const Options &options,
   if ((ofStep && !advice.rows.empty()) ||
       (!row.products.empty() && row.kept * kMostKept > row.work.products))
     row.kept = 0;
-  row.unknown = !report.effects.empty() && !report.isVerdictKnown();
+  row.unknown = !report.isVerdictKnown();
 }
 
 /// The bytes that an optimizer reads and writes in a step: what it keeps of

@@ -70,6 +70,7 @@ def test_sarif_follows_its_schema(model):
         assert result["partialFingerprints"]["mpoptStructure/v1"] == finding["fingerprint"]
         [place] = result["locations"]
         assert place["physicalLocation"]["artifactLocation"]["uri"].endswith("/model.onnx")
+        assert place["physicalLocation"]["region"] == {"startLine": 1}
         assert place["logicalLocations"][0]["name"] == finding["op"]["name"]
         assert "baselineState" not in result and "suppressions" not in result
 
@@ -93,6 +94,23 @@ def test_sarif_names_lines_of_the_source():
         "artifactLocation": {"uri": "model.py"}, "region": {"startLine": 12}}
 
 
+@pytest.mark.parametrize("file, shown", [
+    ("project/net.py", "project/net.py"), ("{here}/project/net.py", "project/net.py"), ("/elsewhere/net.py", None),
+    ("{here}/venv/lib/python3.11/site-packages/timm/net.py", None)])
+def test_places_are_those_of_a_pull_request(file, shown, tmp_path):
+    """A line of a file that is not in the project is shown at the model."""
+    text = (Path(__file__).parents[2] / "Tools/mpopt/Inputs/mixed.mlir").read_text()
+    model = tmp_path / "mixed.mlir"
+    model.write_text(text.replace("model.py", file.format(here=tmp_path)))
+    document = json.loads(run_mpopt("--check", model, "--format", "sarif", cwd=tmp_path).stdout)
+    [result, *_] = document["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"] == {
+        "artifactLocation": {"uri": shown or "mixed.mlir"}, "region": {"startLine": 12 if shown else 1}}
+    assert f"at {file.format(here=tmp_path)}:12" in result["message"]["text"]
+    annotation = run_mpopt("--check", model, "--format", "github", cwd=tmp_path).stdout
+    assert f"file={shown or 'mixed.mlir'},line={12 if shown else 1}," in annotation
+
+
 def test_annotations_are_commands_and_nothing_else(model):
     lines = report(model, "github").stdout.splitlines()
     assert all(re.match(r"::(error|warning|notice) [^:]*::[^:]", line) for line in lines)
@@ -107,7 +125,7 @@ def test_junit_fails_where_the_check_does(model, fail_on):
     suites = xml.fromstring(done.stdout)
     cases = list(suites.iter("testcase"))
     failures = list(suites.iter("failure"))
-    assert len(cases) == len(roots(listed(model))) == int(suites.get("tests"))
+    assert len(cases) == 1 + len(roots(listed(model))) == int(suites.get("tests"))
     assert len(failures) == int(suites.get("failures"))
     assert bool(failures) == (done.returncode == 1)
     assert len({case.get("name") for case in cases}) == len(cases)
@@ -125,7 +143,7 @@ def test_a_clean_model_says_so_in_each_form(tmp_path):
     options = ("--check", model, "--precision", "as-is")
     assert json.loads(run_mpopt(*options, "--format", "sarif").stdout)["runs"][0]["results"] == []
     [case] = xml.fromstring(run_mpopt(*options, "--format", "junit").stdout).iter("testcase")
-    assert "no findings" in case.get("name")
+    assert case.get("name") == "verdict as as-is" and case.find("system-out").text.startswith("fine\n")
     assert "no findings" in run_mpopt(*options, "--format", "markdown").stdout
     assert run_mpopt(*options, "--format", "github").stdout.startswith("::notice")
 
