@@ -103,9 +103,9 @@ static void describeTraining(const Options &options,
     report.warnings.push_back("holds its gradients: the loss that was given is "
                               "not attached");
   if (training.chosen)
-    report.warnings.push_back("takes '" + llvm::join(training.loss, ", ") +
-                              "' as the loss, by the outputs; --loss says "
-                              "another");
+    report.warnings.push_back("no --loss is given: '" +
+                              llvm::join(training.loss, ", ") +
+                              "' is taken, by the outputs");
   for (const auto &[op, count] : training.lacking)
     report.warnings.push_back(
         "gradients lack the part of " + std::to_string(count) + " " + op +

@@ -128,7 +128,7 @@ void LayerFaults::judgeFlushed() {
               (count > 1 ? ", and much of " + std::to_string(count - 1) +
                                " more layers'"
                          : "") +
-              ", which moves gradients by " + percent(worst->effect) +
+              ", which changes gradients by " + percent(worst->effect) +
               describeWayOut());
 }
 

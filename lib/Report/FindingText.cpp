@@ -71,8 +71,8 @@ SourceLine mpopt::getReviewedLine(const ModelReport &report,
   if (line) {
     StringRef file = makeRelative(line->file);
     // What is installed is no part of a project, even where it lies in it.
-    bool isInstalled = file.contains("site-packages/") ||
-                       file.contains("dist-packages/");
+    bool isInstalled =
+        file.contains("site-packages/") || file.contains("dist-packages/");
     if (!isInstalled && !llvm::sys::path::is_absolute(file))
       return {file.str(), std::max(line->line, 1u)};
   }
@@ -144,8 +144,8 @@ std::string mpopt::describeOwnEffect(const FoldedFinding &fold) {
   if (std::isinf(worst->error))
     return "makes Inf or NaN of " + output;
   if (worst->error < kNothing)
-    return "does not move " + output;
-  std::string text = fold.members.size() > 1 ? "each moves " : "moves ";
+    return "does not change " + output;
+  std::string text = fold.members.size() > 1 ? "each changes " : "changes ";
   if (worst->error >= 1)
     return text + output + " by more than its largest value";
   text += output + " by " + getPercent(worst->error);

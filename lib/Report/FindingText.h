@@ -37,7 +37,7 @@ std::string describeRanges(const Finding &finding);
 std::string getPercent(double share);
 
 /// The effect of the findings of `fold` alone on the output that they move
-/// most: `moves `y` by 3.1 %` or, for several, `each moves `y` by 3.1 % at
+/// most: `changes `y` by 3.1 %` or, for several, `each changes `y` by 3.1 % at
 /// most`; empty if that is not known.
 std::string describeOwnEffect(const FoldedFinding &fold);
 

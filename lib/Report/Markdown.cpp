@@ -51,8 +51,9 @@ std::string mpopt::markdownProse(StringRef raw) {
     return markdownText(raw);
   std::string text;
   for (auto [index, part] : llvm::enumerate(parts))
-    text += index % 2 ? markdownCode(part)
-            : part.empty() ? std::string() : markdownText(part);
+    text += index % 2      ? markdownCode(part)
+            : part.empty() ? std::string()
+                           : markdownText(part);
   return text;
 }
 
@@ -205,7 +206,8 @@ static void writeTraining(llvm::raw_ostream &os, const ModelReport &report) {
   std::vector<std::string> lines = quoteTraining(report);
   // Longer than every run of backticks inside of it.
   std::string fence = "```";
-  while (llvm::any_of(lines, [&](StringRef line) { return line.contains(fence); }))
+  while (
+      llvm::any_of(lines, [&](StringRef line) { return line.contains(fence); }))
     fence += '`';
   os << "\n<details><summary>Training step</summary>\n\n" << fence << "text\n";
   for (const std::string &line : lines)

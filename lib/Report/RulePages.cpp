@@ -114,10 +114,10 @@ static StringRef describeSeverity(const RuleInfo &rule) {
   if (rule.family == "training" || !(rule.isPass || rule.byEffect) ||
       rule.ownSeverity)
     return "The rule decides; the effect on outputs does not count.";
-  return "An error if it is expected to make an output Inf or NaN or to move "
-         "it\n"
-         "by more than effect-error of its largest value, a warning if by "
-         "more\n"
+  return "An error if it is expected to make an output Inf or NaN, or to "
+         "change "
+         "it by\n"
+         "more than effect-error of its largest value, a warning if by more\n"
          "than effect-warning, else a note. Where that is not known, and for "
          "a\n"
          "finding that is only possible, the rule decides.";

@@ -72,7 +72,7 @@ static std::string describeEffect(const EffectReport &effect,
   std::string who = ("`" + effect.output + "`");
   if (std::isinf(effect.error))
     return (precision + " is expected to make Inf or NaN of ").str() + who;
-  std::string text = (precision + " is expected to move ").str() + who;
+  std::string text = (precision + " is expected to change ").str() + who;
   text += effect.error >= 1 ? std::string(" by more than its largest value")
                             : " by " + getPercent(effect.error);
   auto worst = llvm::max_element(
@@ -187,7 +187,7 @@ static std::string describeFix(const ModelReport &report, unsigned loud,
 
 /// The advice under the verdict, which has to stand without the findings.
 static std::string describeNextStep(const ModelReport &report) {
-  unsigned loud = 0, reached = 0;
+  unsigned loud = 0, reached = 0, notes = countShown(report.findings).note;
   bool isAboutOps = false;
   for (const FindingGroup &group : groupFindings(report.findings)) {
     if (group.severity == Severity::Note)
@@ -223,9 +223,9 @@ static std::string describeNextStep(const ModelReport &report) {
   if (!text.empty())
     return text;
   if (!isUnknown)
-    return reached ? "nothing has to be done yet; below are states that "
-                     "training reaches"
-                   : "nothing has to be done; below are notes, if any";
+    return reached ? "nothing to do yet; below are states that training reaches"
+           : notes == 0 ? std::string("nothing to do")
+                        : "nothing to do (" + plural(notes, "note") + " below)";
   text = "run it with probes to know (--instrument)";
   std::vector<std::string> types;
   for (const EffectReport &effect : report.effects)

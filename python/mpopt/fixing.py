@@ -34,7 +34,7 @@ def fix(model, output: PathLike | None = None, *, precision="fp16", unsafe: bool
 
     model      a path, an `onnx.ModelProto`, or the bytes of one
     output     a file to write; without one the model is in `Fixed.model` alone
-    unsafe     also fixes with which a finding stays or comes, or FP32 gives other numbers
+    unsafe     also make fixes that leave or add a finding, or change the numbers of FP32
 
     The other arguments are those of `check`. Raises `mpopt.Error` if the model or an option is
     invalid."""

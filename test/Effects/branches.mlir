@@ -10,7 +10,7 @@
 // KNOWN: "expected_error": {{[0-9.e-]+}}
 // OVERFLOW: error[MP201]
 // What never runs does no harm.
-// DEAD: is expected to move
+// DEAD: is expected to change
 // DEAD-NOT: error
 
 //--- open.mlir

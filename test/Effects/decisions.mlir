@@ -5,17 +5,17 @@
 // RUN: mpopt --check %t/pieces.mlir | FileCheck %s --check-prefix PIECES
 // RUN: mpopt --check %t/unknown.mlir --format json | FileCheck %s --check-prefix UNKNOWN
 
-// NEAR: is expected to move `result` by {{[0-9]+}} %: too much
-// FAR: is expected to move `result` by 0 %: fine
+// NEAR: is expected to change `result` by {{[0-9]+}} %: too much
+// FAR: is expected to change `result` by 0 %: fine
 // Both sides of the selection are 0 where the condition changes.
-// PIECES: is expected to move `result` by 0.0{{[0-9]+}} %: fine
+// PIECES: is expected to change `result` by 0.0{{[0-9]+}} %: fine
 // Ids that are rounded are no longer told apart: the largest one is another.
 // RUN: not mpopt --check %t/ids.mlir --precision fp16 --input i=0:49407 | FileCheck %s --check-prefix IDS
 // IDS: warning[MP303]
 // IDS: chooses by them, and neighbours are equal
 // No finite error changes a test for NaN or Inf.
 // RUN: mpopt --check %t/guard.mlir | FileCheck %s --check-prefix GUARD
-// GUARD: is expected to move `result` by {{[0-9.e-]+}} %: fine
+// GUARD: is expected to change `result` by {{[0-9.e-]+}} %: fine
 // Boxes that are kept are decided by their edges: offsets of 3e4 between classes
 // leave steps of 16, beside which boxes are small. The offset itself, which all
 // edges of a box have, changes nothing.

@@ -11,13 +11,13 @@
 
 // RUN: mpopt --check %t/absorbed.mlir --precision fp16 --input x~0,1 | FileCheck %s --check-prefix ABSORBED
 
-// ABSORBED: is expected to move `y` by 0.{{[0-9]+}} %: fine
+// ABSORBED: is expected to change `y` by 0.{{[0-9]+}} %: fine
 // REACHES: storage in its own dtypes is expected to make Inf or NaN of `result
 // REACHES: error[MP201]
-// SOFTMAX: is expected to move `result
+// SOFTMAX: is expected to change `result
 // SOFTMAX: fine
 // SOFTMAX-NOT: error
-// CLIP: is expected to move `result
+// CLIP: is expected to change `result
 // CLIP-NOT: error
 // What FP32 has there is lost.
 // QUOTIENT: "expected_error": {{[0-9.]+}}

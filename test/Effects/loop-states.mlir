@@ -13,7 +13,7 @@
 // CHECK: "output": "fast"
 // CHECK-NEXT: "expected_error": 0.00
 // KEEP: "name": "slow_decay"
-// KEEP: "reason": "rounding `slow` moves `slow` by
+// KEEP: "reason": "rounding `slow` changes `slow` by
 // KEEP: "name": "slow_sum"
 // KEEP-NOT: "name"
 func.func @main(%x: tensor<4x8xf32> {mp.name = "x"}, %s: tensor<4x8xf32> {mp.name = "s"}) -> (tensor<4x8xf32> {mp.name = "once"}, tensor<4x8xf32> {mp.name = "slow"}, tensor<4x8xf32> {mp.name = "fast"}) {

@@ -6,7 +6,7 @@
 // RUN: %python %S/Inputs/expected-rms.py %t/merged.json 0.00034 0.00134
 // RUN: mpopt --check %t/fused.mlir --precision fp16 | FileCheck %s
 // Rows of a causal attention with a bias are known.
-// CHECK: fp16 is expected to move `y` by {{.*}}: fine
+// CHECK: fp16 is expected to change `y` by {{.*}}: fine
 
 //--- merged.mlir
 func.func @main(%x: tensor<4x16x32xf32> {mp.name = "x"}, %v: tensor<4x16x32xf32> {mp.name = "k"}) -> (tensor<4x16x16xf32> {mp.name = "y"}) {

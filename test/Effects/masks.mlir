@@ -8,12 +8,12 @@
 
 // Swin's masks are -100: e^-100 is nothing beside 1, and neither are roundings of
 // the scores there.
-// HUNDRED: is expected to move `result` by 0.0{{.*}}fine
+// HUNDRED: is expected to change `result` by 0.0{{.*}}fine
 
 // A number times 0 or 1 is as exact as the number.
 // PRODUCT: "expected_error": 0,
 
-// CHECK: is expected to move `result` by 0.{{.*}}fine
+// CHECK: is expected to change `result` by 0.{{.*}}fine
 // CHECK-NOT: error
 
 //--- lowest.mlir

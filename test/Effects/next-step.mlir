@@ -8,8 +8,8 @@
 // RUN: mpopt --check %t/several.mlir --precision fp16 | FileCheck %s --check-prefix SEVERAL
 // RUN: not mpopt --check %t/both.mlir --precision fp16 | FileCheck %s --check-prefix BOTH
 
-// SOUND: fp16 is expected to move `result` by {{.*}}: fine
-// SOUND-NEXT: next: nothing has to be done
+// SOUND: fp16 is expected to change `result` by {{.*}}: fine
+// SOUND-NEXT: next: nothing to do
 // HARMED: fp16 is expected to make Inf or NaN of `result`
 // HARMED-NEXT: next: fix the error or warning below, or keep in FP32 what --keep-fp32 FILE lists
 // STORED: storage in its own dtypes is expected to make Inf or NaN of `result`
@@ -22,7 +22,7 @@
 // DECLARED-NEXT: mp.opaque
 // SEVERAL: the effect of fp16 on `a`, `b`, `c` and 1 more output is not known: nothing is estimated of
 // SEVERAL-NEXT: the result of `mp.opaque`
-// SEVERAL-NEXT: fp16 is expected to move `e` by {{.*}}: fine
+// SEVERAL-NEXT: fp16 is expected to change `e` by {{.*}}: fine
 // BOTH: the effect of fp16 on `result` is not known
 // BOTH: next: declare the values of the inputs (--input NAME=LO:HI): x assumed by default; then fix
 // BOTH-NEXT: the error or warning below, or keep in FP32 what --keep-fp32 FILE lists

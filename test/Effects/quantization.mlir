@@ -14,9 +14,9 @@
 // SOUND-NEXT: "activations": 0.00{{[4-9]}}
 // SOUND-NEXT: "saturation": 0
 //
-// TEXT: quantisation is expected to move `result` by 0.{{[4-9].*}}%: fine; activations 0.
+// TEXT: quantisation is expected to change `result` by 0.{{[4-9].*}}%: fine; activations 0.
 //
-// CLIPPED: quantisation is expected to move `result` by {{.*}}: too much;
+// CLIPPED: quantisation is expected to change `result` by {{.*}}: too much;
 // CLIPPED-NEXT: saturation
 // CLIPPED: error[MP602]: saturation
 //

@@ -3,7 +3,7 @@
 // RUN: mpopt --check %s --precision fp16 --input rate=16000:16000 --fail-on never | FileCheck %s --check-prefix=KNOWN
 // RUN: mpopt --check %s --precision fp16 --input rate=8000:8000 --fail-on never | FileCheck %s --check-prefix=KNOWN
 // RUN: mpopt --check %s --precision fp16 --fail-on never | FileCheck %s --check-prefix=OPEN
-// KNOWN: fp16 is expected to move `y` by 0.0
+// KNOWN: fp16 is expected to change `y` by 0.0
 // OPEN: the effect of fp16 on `y` is not known
 func.func @main(%x: tensor<4x16xf32> {mp.name = "x"}, %rate: tensor<i64> {mp.name = "rate"}) -> (tensor<*xf32> {mp.name = "y"}) {
   %high = mp.constant dense<16000> : tensor<i64>

@@ -17,7 +17,7 @@
 // PIXELS: error[MP203]
 // RUN: mpopt --check %t/pooling.mlir --precision fp16 | FileCheck %s --check-prefix POOLING
 // POOLING-NOT: error
-// POOLING: nothing has to be done
+// POOLING: nothing to do
 
 // The distance of a point from itself is 0, and its root: nothing divides by it, and
 // only the gradient is infinite.

@@ -14,8 +14,8 @@
 // CHECK-NEXT: "axis": 1,
 // CHECK-NEXT: "expected_error": 1
 //
-// TEXT: quantisation is expected to move `result` by {{.*}} in its elements 64
-// TEXT-NEXT: to 127 along axis 1: too much
+// TEXT: quantisation is expected to change `result` by {{.*}} in its elements
+// TEXT-NEXT: 64 to 127 along axis 1: too much
 
 func.func @main(%x: tensor<8x64xf32>, %y: tensor<8x64xf32>) -> (tensor<8x128xf32> {mp.name = "result"}) {
   %scale = mp.constant dense<2.5> : tensor<f32>

@@ -8,13 +8,13 @@
 // RUN: mpopt --check %t/counts.mlir --precision fp16 --format json | FileCheck %s --check-prefix JSON
 
 // Only what is expected follows from the use: the bound is still the dtype's.
-// POSITIONS: fp16 is expected to move `y` by
+// POSITIONS: fp16 is expected to change `y` by
 // POSITIONS: MP307
 // POSITIONS-NEXT: --> mp.sin
 // POSITIONS: i: input in [-2.14748e+09, 2.14748e+09], likely within [0, 999]
 // POSITIONS: assumed: i in [-2.147e+09, 2.147e+09] (a position or time step, taken for 0 to 999: its sine or
 // POSITIONS-NEXT: cosine is taken)
-// SHORT: fp16 is expected to move `y` by {{.*}}: {{(probably )?}}fine
+// SHORT: fp16 is expected to change `y` by {{.*}}: {{(probably )?}}fine
 
 // No sequence is longer than the input. The frequency is computed.
 // LONG: "input": "i",
@@ -23,7 +23,7 @@
 // LONG-NEXT: "mean": 1023.5,
 // LONG: "why": "a position or time step, taken for 0 to 2047: its sine or cosine is taken"
 
-// LENGTHS: fp16 is expected to move `y` by {{.*}}: fine
+// LENGTHS: fp16 is expected to change `y` by {{.*}}: fine
 // LENGTHS: (a length,
 // LENGTHS-NEXT: taken for 1 to 4: compared with as many numbers)
 

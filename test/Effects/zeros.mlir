@@ -5,8 +5,8 @@
 // RUN: mpopt --check %t/lost.mlir --fail-on never | FileCheck %s --check-prefix LOST
 // RUN: mpopt --check %t/layers.mlir --precision fp16 --fail-on never | FileCheck %s --check-prefix LAYERS
 
-// HEAD: storage in its own dtypes is expected to move `result` by 0 %: fine
-// LOST: is expected to move `result` by more than its largest value
+// HEAD: storage in its own dtypes is expected to change `result` by 0 %: fine
+// LOST: is expected to change `result` by more than its largest value
 // LOST: error[MP213]
 // Of two layers that are lost neither is seen behind the other.
 // LAYERS-NOT: by 0 %
@@ -14,7 +14,7 @@
 // Zeros that are repeated a number of times that only a run knows have no error, whatever
 // their gradient is.
 // RUN: mpopt --check %t/repeated.mlir --precision fp16 | FileCheck %s --check-prefix REPEATED
-// REPEATED: fp16 is expected to move `result` by 0.{{.*}}: fine
+// REPEATED: fp16 is expected to change `result` by 0.{{.*}}: fine
 
 //--- head.mlir
 func.func @main(%x: tensor<4x8xf16>) -> (tensor<4x3xf16> {mp.name = "result"}) {

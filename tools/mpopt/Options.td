@@ -185,7 +185,7 @@ defm select : Valued<"select">, Group<counted>, InListing, Flags<[Repeated]>,
   HelpText<"only these rules: ids, prefixes (MP2) or names">;
 defm ignore : Valued<"ignore">, Group<counted>, InListing, Flags<[Repeated]>,
   MetaVarName<"LIST">,
-  HelpText<"not these rules">;
+  HelpText<"skip these rules">;
 defm set : Valued<"set">, Group<counted>, InListing, Flags<[Repeated]>,
   MetaVarName<"KEY=VALUE">,
   HelpText<"a rule's threshold (--list-rules shows them)">;
@@ -222,12 +222,12 @@ defm output : Valued<"o", ["-", "--"]>, Group<written>, MetaVarName<"FILE">,
   HelpText<"write to FILE; a report without --format in the form of its ending: "
            ".json, .sarif, .xml (junit), .md, .html. --check takes several">;
 def dry_run : Switch<"dry-run">, Group<written>, Visibility<[InFix]>,
-  HelpText<"what would be changed, and no file">;
+  HelpText<"show what would be changed, and write no file">;
 def unsafe_fixes : Switch<"unsafe-fixes">, Group<written>, Visibility<[InFix]>,
-  HelpText<"also fixes with which a finding stays or comes, or FP32 gives other numbers">;
+  HelpText<"also make fixes that leave or add a finding, or change the numbers of FP32">;
 defm write_baseline : Valued<"write-baseline">, Group<written>,
   Visibility<[InCheck]>, MetaVarName<"FILE">,
-  HelpText<"what is found now, for --baseline">;
+  HelpText<"write the findings of today, for --baseline">;
 defm witness : Valued<"witness">, Group<written>, Visibility<[InCheck]>,
   MetaVarName<"DIR">,
   HelpText<"inputs at which overflows happen that are only possible, as .npz "
@@ -243,7 +243,7 @@ defm scales : Valued<"scales">, Group<written>, Visibility<[InCheck]>,
   HelpText<"the scale of each operand of a product, with --precision fp8-e4m3">;
 defm headroom : Valued<"headroom">, Group<written>, Visibility<[InCheck]>,
   MetaVarName<"BITS">,
-  HelpText<"so many bits (0 to 8) more room above the numbers of --scales">;
+  HelpText<"bits (0 to 8) of extra room above the numbers of --scales">;
 def powers_of_two : Switch<"powers-of-two">, Group<written>,
   Visibility<[InCheck]>,
   HelpText<"--scales that are powers of two">;
@@ -315,9 +315,9 @@ defm min_low : Valued<"min-low">, Group<converted>, InConverting,
   MetaVarName<"SHARE">,
   HelpText<"exit 1 if less of the multiplications became low">;
 def with_fixes : Switch<"with-fixes">, Group<converted>, InConverting,
-  HelpText<"makes the safe fixes of --fix first">;
+  HelpText<"make the safe fixes of --fix first">;
 def write_anyway : Switch<"write-anyway">, Group<converted>, InConverting,
-  HelpText<"the result even if the error cannot be met">;
+  HelpText<"write the result even if the error cannot be met">;
 
 //===----------------------------------------------------------------------===//
 // Training
@@ -358,7 +358,7 @@ defm reduce : Valued<"reduce">, Group<trained>, InTraining,
   HelpText<"the type in which workers' gradients are summed; predivide=F|auto, "
            "after or before: when the sum is divided">;
 defm clip : Valued<"clip">, Group<trained>, InTraining, MetaVarName<"NORM">,
-  HelpText<"the greatest norm of the gradient">;
+  HelpText<"the maximum norm of the gradient (clip_grad_norm_)">;
 def memory : Switch<"memory">, Group<trained>, InDumping,
   HelpText<"what a rank holds and sends: bytes of parameters, gradients, "
            "optimizer state and activations, by how they are sharded; "

@@ -328,7 +328,7 @@ void ExcessiveErrors::add(size_t index, const OutputState &output,
   }
 }
 
-/// "rounding `x` moves `y` by 3.00 %", of the output that it moves most.
+/// "rounding `x` changes `y` by 3.00 %", of the output that it moves most.
 std::string CastSearch::describeRounding(Value value,
                                          ArrayRef<double> errors) const {
   const auto *most = llvm::max_element(errors);
@@ -338,8 +338,8 @@ std::string CastSearch::describeRounding(Value value,
                          nameStored(value), *most * 100, nameOf(output));
   std::string moved = *most > 1 ? std::string("more than its largest value")
                                 : llvm::formatv("{0:f2} %", *most * 100);
-  return "rounding " + nameStored(value) + " moves " + nameOf(output) + " by " +
-         moved;
+  return "rounding " + nameStored(value) + " changes " + nameOf(output) +
+         " by " + moved;
 }
 
 /// Against the roundings that cause most of the errors which are too large.

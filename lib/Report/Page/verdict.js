@@ -38,7 +38,7 @@ function judge(report) {
   const open = ["The effect of ", precision, " on ", nameOutputs(unknown), " is not known. "];
   if (unknown.length && !isHarmed) happens.push(open);
   if (worst && !Number.isFinite(worst.error)) happens.push(`${begin} is expected to make Inf or NaN of `, name(worst.output), ". ");
-  else if (worst) happens.push(`${begin} is expected to move `, name(worst.output), worst.error >= 1 ? " by more than its largest value" : ` by ${percent(worst.error)} of its largest value`, `: ${words}. `);
+  else if (worst) happens.push(`${begin} is expected to change `, name(worst.output), worst.error >= 1 ? " by more than its largest value" : ` by ${percent(worst.error)} of its largest value`, `: ${words}. `);
   if (unknown.length && isHarmed) happens.push(open);
   let level = badness === "error" ? "bad" : badness === "warning" || unknown.length || loud.length ? "unsure" : "good";
   if (!worst && sure(errors).length) {

@@ -33,7 +33,7 @@ def make_parser() -> argparse.ArgumentParser:
                         "every .py and .ipynb file that names torch or a library on top of it, and configurations that are known")
     parser.add_argument("--select", action="append", default=[], metavar="LIST", help="only these rules: ids, prefixes "
                         "(MP72) or names")
-    parser.add_argument("--ignore", action="append", default=[], metavar="LIST", help="not these rules")
+    parser.add_argument("--ignore", action="append", default=[], metavar="LIST", help="skip these rules")
     parser.add_argument("--fail-on", choices=[*reversed(SEVERITIES), "never"], default="warning",
                         help="exit 1 from this severity on (default warning)")
     parser.add_argument("--format", choices=list(formats.WRITERS), default="text", help="the form of the report "

@@ -7,8 +7,8 @@
 // TEXT: error[MP2{{[0-9]+}}]
 // TEXT: magnitudes are expected to reach
 // TEXT: {{^      }}makes Inf or NaN of `squares`
-// MARKDOWN: makes Inf or NaN of \`squares\`
-// SMALL: {{^      }}moves `result` by {{[0-9.]+}} %{{$}}
+// MARKDOWN: makes Inf or NaN of `squares`
+// SMALL: {{^      }}changes `result` by {{[0-9.]+}} %{{$}}
 
 //--- two.mlir
 func.func @main(%x: tensor<64x64xf32> {mp.name = "x"}) -> (tensor<64x64xf32> {mp.name = "squares"}, tensor<64x64xf32> {mp.name = "other"}) {

@@ -12,7 +12,7 @@
 // FOCAL: "certainty": "possible"
 // FOCAL-NEXT: "reachable": "training"
 // NONE-NOT: "reachable"
-// ROWS: next: nothing has to be done yet
+// ROWS: next: nothing to do yet
 // ROWS: warning[MP208]
 // ROWS: (possible, a state
 

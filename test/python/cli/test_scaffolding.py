@@ -38,6 +38,17 @@ def run(tree: Path, script: str, *arguments: str, status: int = 0) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("script", ["build", "check-python", "demo", "format", "release", "setup", "test", "tidy", "wheel"])
+def test_help_does_nothing_else(script: str, tmp_path: Path) -> None:
+    """A copy of the script alone, so that what it would do fails."""
+    (tmp_path / "scripts").mkdir()
+    for name in (script, "usage.sh"):
+        shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts" / name)
+    first = (ROOT / "scripts" / script).read_text().splitlines()[1].removeprefix("# ")
+    assert run(tmp_path, script, "--help").startswith(f"{first}\n")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted([script, "scripts", "usage.sh"])
+
+
 def tablegen(tree: Path, *arguments: str) -> str:
     return subprocess.run([LLVM / "bin/mlir-tblgen", f"-I{LLVM / 'include'}", f"-I{tree / 'include'}", f"-I{tree}",
                            *arguments], cwd=tree, check=True, capture_output=True, text=True).stdout

@@ -400,7 +400,7 @@ def test_verdict_is_that_of_the_text(driver, tmp_path):
                                      ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), model)
     options = ("--precision", "fp16", "--min-certainty", "possible", "--fail-on", "never")
     text = run_mpopt("--check", model, *options).stdout
-    moved, = re.findall(r"is expected to move `x12` by ([\d.]+ %): fine", text)
+    moved, = re.findall(r"is expected to change `x12` by ([\d.]+ %): fine", text)
     errors, follow = map(int, re.findall(r"^(\d+) errors? and (\d+) that follow", text, re.M)[0])
     file = tmp_path / "report.html"
     assert run_mpopt("--check", model, *options, "--format", "html", "-o", file).returncode == 0
