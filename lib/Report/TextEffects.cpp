@@ -121,22 +121,21 @@ static std::string describeDecision(const DecisionReport &decision,
 }
 
 /// The inputs to declare where an effect is not known: the whole numbers that
-/// decide it, and those that are assumed by default. Empty where there are
+/// decide it, else those that are assumed by default. Empty where there are
 /// none.
 static std::string describeUndeclared(const ModelReport &report) {
-  std::vector<std::string> free, assumed, parts;
+  std::vector<std::string> free, assumed;
   for (const EffectReport &effect : report.effects)
     if (!effect.undeclared.empty() &&
         !llvm::is_contained(free, effect.undeclared))
       free.push_back(effect.undeclared);
+  if (!free.empty())
+    return llvm::join(free, ", ") + " may be any whole number";
   for (const Assumption &assumption : report.assumptions)
     if (assumption.source == "default")
       assumed.push_back(assumption.input);
-  if (!free.empty())
-    parts.push_back(llvm::join(free, ", ") + " may be any whole number");
-  if (!assumed.empty())
-    parts.push_back(llvm::join(assumed, ", ") + " assumed by default");
-  return llvm::join(parts, "; ");
+  return assumed.empty() ? ""
+                         : llvm::join(assumed, ", ") + " assumed by default";
 }
 
 /// The ways to a smaller error: a recipe with finer scales, or products in

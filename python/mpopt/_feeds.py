@@ -63,6 +63,10 @@ def load_steps(file, session):
 
 # -- drawn -----------------------------------------------------------------------------------
 
+#: Of an input that the ledger does not name.
+_UNIT = {"lo": 0.0, "hi": 1.0}
+
+
 def read_assumptions(ledger: pathlib.Path) -> dict[str, dict]:
     """The assumptions of a ledger by input: `lo`, `hi`, `shape` (-1: dynamic), and `mean`
     and `std` where they are assumed."""
@@ -94,8 +98,8 @@ def _shape(value, assumed, dims, least) -> list[int]:
             for size, known in zip(value.shape, sizes, strict=True)]
 
 
-def _integers(dtype, assumed) -> tuple[int, int]:
-    """The least and the largest integer to draw."""
+def _integers(dtype, assumed) -> tuple[int, int] | None:
+    """The least and the largest integer to draw; None if it may be any."""
     limits = numpy.iinfo(dtype)
     first, last = max(assumed["lo"], limits.min), min(assumed["hi"], limits.max)
     if "mean" in assumed and "std" in assumed:
@@ -104,8 +108,13 @@ def _integers(dtype, assumed) -> tuple[int, int]:
         half = 3**0.5 * assumed["std"]
         first = max(first, round(assumed["mean"] - half))
         last = min(last, round(assumed["mean"] + half))
-    # A wide integer may count anything.
-    return (int(first), int(last)) if 0 <= last - first <= 2**31 else (0, 1)
+    return (int(first), int(last)) if 0 <= last - first <= 2**31 else None
+
+
+def find_unbounded(session, assumed) -> list[str]:
+    """The inputs that may be any whole number."""
+    return [value.name for value in session.get_inputs() if (dtype := dtype_of(value)).kind in "iu" and
+            _integers(dtype, assumed.get(value.name, _UNIT)) is None]
 
 
 def draw_steps(count, session, assumed, dims, seed=0):
@@ -118,7 +127,7 @@ def draw_steps(count, session, assumed, dims, seed=0):
         feed = {}
         for value in session.get_inputs():
             dtype = dtype_of(value)
-            entry = assumed.get(value.name, {"lo": 0.0, "hi": 1.0})
+            entry = assumed.get(value.name, _UNIT)
             shape = _shape(value, entry, dims, least)
             lo, hi = entry["lo"], entry["hi"]
             if dtype.kind == "f" and "mean" in entry and "std" in entry:
@@ -129,7 +138,7 @@ def draw_steps(count, session, assumed, dims, seed=0):
             elif dtype.kind == "b":
                 values = random.integers(0, 2, shape)
             else:
-                values = random.integers(*_integers(dtype, entry), shape, endpoint=True)
+                values = random.integers(*(_integers(dtype, entry) or (0, 1)), shape, endpoint=True)
             feed[value.name] = numpy.asarray(values, dtype)
         yield count, feed
 

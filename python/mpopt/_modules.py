@@ -8,6 +8,7 @@ import contextlib
 import copy
 import functools
 import inspect
+import logging
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -170,12 +171,26 @@ def name_outputs(program) -> None:
         taken.add(output)
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Warnings, and the stacks that fake tensors log of an op which refuses its operands, are off: the exception
+    says as much."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    was = log.disabled
+    log.disabled = True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.disabled = was
+
+
 def export(module, arguments: tuple, keywords: dict):
     """The module as a program. Exceptions are those of `torch.export`."""
     import torch
 
-    with warnings.catch_warnings(), _without_caches(module):
-        warnings.simplefilter("ignore")
+    with _quiet(), _without_caches(module):
         # PyTorch 2.7 and earlier would read Python's bytecode instead, of which they know less.
         program = torch.export.export(module, arguments, keywords, strict=False)
         name_outputs(program)
@@ -238,8 +253,7 @@ def trace(module, arguments: tuple, keywords: dict, before: str = ""):
         module, keywords = _bind_settings(module, keywords)
     given = {"example_kwarg_inputs": keywords} if keywords else {"example_inputs": arguments}
     try:
-        with warnings.catch_warnings(), _without_caches(module):
-            warnings.simplefilter("ignore")
+        with _quiet(), _without_caches(module):
             return torch.jit.trace(module, check_trace=False, **given)
     except Exception as error:  # of many classes
         text = f"the module cannot be traced ({reason(error)})"

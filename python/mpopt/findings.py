@@ -157,7 +157,7 @@ SEVERITIES = ("error", "warning", "note")
 
 def _severities_from(least: str) -> tuple[str, ...]:
     if least not in SEVERITIES:
-        raise Error(f"severity: {least!r} is none of {', '.join(SEVERITIES)}")
+        raise Error(f"{least!r} is no severity: {', '.join(SEVERITIES)}")
     return SEVERITIES[:SEVERITIES.index(least) + 1]
 
 

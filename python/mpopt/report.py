@@ -4,6 +4,7 @@ Every object keeps the JSON it was made from as `raw`; keys that a newer tool ad
 there."""
 
 import dataclasses
+import difflib
 import functools
 import json
 import math
@@ -71,6 +72,15 @@ def _judge(error: float, limit: float) -> str:
     return "fine" if error * _SURE <= limit else "probably fine"
 
 
+class _ByName(dict):
+    """Of a name that is missing, the error has those that are nearest."""
+
+    def __missing__(self, name):
+        near = difflib.get_close_matches(str(name), self, n=4, cutoff=0)
+        raise KeyError(f"{name!r} is none of {', '.join(map(repr, near))}{', ...' if len(self) > 4 else ''}" if near else
+                       f"{name!r}: there are none")
+
+
 @dataclasses.dataclass(frozen=True)
 class Assumption:
     """The assumption about one input: bounds, mean and standard deviation (NaN: none)."""
@@ -132,8 +142,8 @@ class Report:
     def outputs(self) -> Mapping[str, Output]:
         """The float outputs by name; empty if nothing is stored in 16 bits or less."""
         limit = self.raw.get("effect_warning", _LIMIT)
-        return {entry["output"]: Output.of(entry, self.findings, float(limit))
-                for entry in self.raw.get("effects", ())}
+        return _ByName((entry["output"], Output.of(entry, self.findings, float(limit)))
+                       for entry in self.raw.get("effects", ()))
 
     @property
     def known(self) -> bool:
@@ -269,8 +279,7 @@ class TrainingReport(Report):
     @functools.cached_property
     def gradients(self) -> Mapping[str, ExpectedGradient]:
         """By parameter."""
-        return {entry["parameter"]: ExpectedGradient.of(entry)
-                for entry in self.training["gradients"]}
+        return _ByName((entry["parameter"], ExpectedGradient.of(entry)) for entry in self.training["gradients"])
 
     @property
     def memory(self) -> dict[str, Any] | None:

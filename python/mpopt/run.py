@@ -144,6 +144,9 @@ def main(arguments=None) -> int:
         dims = _feeds.read_dims(options.dim, session)
         feeds = (_feeds.load_steps(options.data, session) if options.data else
                  _feeds.draw_steps(steps, session, assumptions, dims, options.seed))
+        if unbounded := _feeds.find_unbounded(session, assumptions) if steps else []:
+            _console.print_error("mpopt", f"0 and 1 are drawn for {', '.join(unbounded)}, which may be any whole number: "
+                                 "--data, or --input of --instrument, gives values of a run", "warning")
         done, interrupted = run_steps(session, feeds)
         session.recorder.flush()
         path = session.recorder.path

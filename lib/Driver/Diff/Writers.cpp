@@ -9,6 +9,7 @@
 #include "mpopt/Report/RuleTable.h"
 #include "mpopt/Report/TextStyle.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -43,8 +44,47 @@ struct Line {
 struct Part {
   std::string title;
   std::vector<Line> lines;
+  size_t folded = 0; ///< Differences beyond one a line.
+
+  std::string heading() const {
+    return title + " (" + std::to_string(lines.size() + folded) + ")";
+  }
 };
 } // namespace
+
+static std::string describeError(double error) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.2g %%", 100 * error);
+  return std::isnan(error)   ? "not known"
+         : std::isinf(error) ? "Inf or NaN"
+                             : text;
+}
+
+/// Of the outputs that both have.
+static Part listErrors(const DiffReport &diff) {
+  Part part{"expected errors of outputs", {}};
+  for (const EffectReport &a : diff.a.report.effects)
+    for (const EffectReport &b : diff.b.report.effects)
+      if (a.output == b.output)
+        part.lines.push_back({a.output, describeError(a.error) + " -> " +
+                                            describeError(b.error)});
+  return part;
+}
+
+/// A line for each difference, with the number of its places and the first.
+static Part foldAlike(Part part) {
+  llvm::MapVector<StringRef, std::vector<StringRef>> places;
+  for (const Line &line : part.lines)
+    places[line.what].push_back(line.place);
+  Part folded{part.title, {}, part.lines.size() - places.size()};
+  for (const auto &[what, those] : places) {
+    std::string place = those.front().str();
+    if (those.size() > 1)
+      place += " and " + std::to_string(those.size() - 1) + " more";
+    folded.lines.push_back({place, what.str()});
+  }
+  return folded;
+}
 
 static Part listFindings(StringRef title,
                          llvm::ArrayRef<DiffFinding> findings) {
@@ -180,7 +220,8 @@ static std::vector<Part> listParts(const DiffReport &diff) {
   };
   bool areRecords = diff.a.kind == DiffKind::Record;
   std::string findings = areRecords ? "confirmed findings" : "findings";
-  return {listQuantities(diff),
+  return {listErrors(diff),
+          listQuantities(diff),
           listFindings(findings + " that came", diff.came),
           listFindings(findings + " that went", diff.went),
           listPairs("narrowed, and should have stayed in f32", diff.narrowed,
@@ -190,7 +231,7 @@ static std::vector<Part> listParts(const DiffReport &diff) {
           listCodes(diff.codes),
           listPairs("left out of quantisation now", diff.leftOut, dtypes),
           listPairs("quantised now", diff.takenIn, dtypes),
-          listPairs("other dtypes", diff.dtypes, dtypes),
+          foldAlike(listPairs("other dtypes", diff.dtypes, dtypes)),
           listPairs(areRecords ? "seen ranges that moved" : "ranges that moved",
                     diff.ranges, bounds),
           listOps(areRecords ? "no longer recorded" : "ops that are gone",
@@ -269,7 +310,7 @@ static void writeDiffText(llvm::raw_ostream &os, const DiffReport &diff,
     if (part.lines.empty())
       continue;
     os << '\n';
-    style.bold(part.title + " (" + std::to_string(part.lines.size()) + ")");
+    style.bold(part.heading());
     os << '\n';
     for (const Line &line : llvm::ArrayRef(part.lines).take_front(kMostText)) {
       style.dim("  --> ");
@@ -294,7 +335,7 @@ static void writeDiffMarkdown(llvm::raw_ostream &os, const DiffReport &diff,
   for (const Part &part : listParts(diff)) {
     if (part.lines.empty())
       continue;
-    os << "### " << part.title << " (" << part.lines.size() << ")\n\n";
+    os << "### " << part.heading() << "\n\n";
     for (const Line &line :
          llvm::ArrayRef(part.lines).take_front(kMostMarkdown))
       os << "- " << markdownCode(line.place) << ": " << markdownText(line.what)

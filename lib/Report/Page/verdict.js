@@ -73,10 +73,12 @@ function judgeRun(report, errors, warnings) {
 }
 
 function whatToDo(report, list, isUnknown) {
-  // An unknown effect may be known for other inputs than the assumed ones.
-  const assumed = isUnknown ? (report.assumptions || []).filter((each) => each.source === "default") : [];
-  const declare = assumed.length ? ["Declare the values of the inputs (", h("code", null, "--input NAME=LO:HI"), "): ",
-    assumed.slice(0, 4).map((each, index) => [index ? ", " : "", name(each.input, 40)]), assumed.length > 4 ? ` and ${assumed.length - 4} more` : "", " assumed by default. "] : [];
+  // An unknown effect may be known for other inputs: the whole numbers that decide it, else the assumed ones.
+  const free = [...new Set((report.effects || []).flatMap((each) => each.undeclared || []))];
+  const inputs = !isUnknown ? [] : free.length ? free : (report.assumptions || []).filter((each) => each.source === "default").map((each) => each.input);
+  const declare = inputs.length ? ["Declare the values of the inputs (", h("code", null, "--input NAME=LO:HI"), "): ",
+    inputs.slice(0, 4).map((each, index) => [index ? ", " : "", name(each, 40)]), inputs.length > 4 ? ` and ${inputs.length - 4} more` : "",
+    free.length ? " may be any whole number. " : " assumed by default. "] : [];
   if (!list.length) return declare.length ? declare : [isUnknown ? ["Run it with probes to know: ", h("code", null, "mpopt --instrument"), "."] :
     "Nothing. Notes are worth a look when accuracy is missed."];
   const safe = list.filter((finding) => finding.fixes.some((fix) => fix.safe));

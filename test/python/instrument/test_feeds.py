@@ -118,6 +118,17 @@ def test_random_indices():
     assert set(feed["i"]) == set(range(10)) and set(feed["k"]) == {0, 1}
 
 
+def test_integers_that_nothing_bounds(tmp_path, capsys):
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[2] x, int64[2] t) => (float[2] y) { f = Cast <to = 1> (t)  z = Mul (x, f)  y = Exp (z) }""")
+    probed = mpopt.instrument(model, tmp_path / "probed.onnx", precision="fp16")
+    command = [str(probed.path), "--random", "2", "--record", str(tmp_path / "run.mprec")]
+    assert mpopt.run.main(command) == 0
+    assert "mpopt: warning: 0 and 1 are drawn for t, which may be any whole number" in capsys.readouterr().err
+    probed = mpopt.instrument(model, tmp_path / "probed.onnx", precision="fp16", inputs={"t": (0, 9)})
+    assert mpopt.run.main(command) == 0 and capsys.readouterr().err == ""
+
+
 def test_random_shapes():
     session = Session(Value("x", ["N", None, 4, "M"]), Value("y", ["N"]))
     assumed = {"x": {"lo": 0.0, "hi": 1.0, "shape": [3, 5, 4, -1]},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 
 import numpy
@@ -134,6 +135,17 @@ def test_a_converter_is_judged(tmp_path):
     assert {pair["b"]["name"] for pair in report["wide"]} == {"Sigmoid1", "MatMul2"}
     assert {pair["b"]["dtype"] for pair in report["dtypes"]} == {"f16"}
     assert report["b"]["casts"] > report["a"]["casts"] == 0
+
+
+def test_errors_of_both_sides_come_first(tmp_path):
+    """And one dtype that is another at many ops is a line."""
+    wide = save(overflowing(layers=4, scale=1.0), tmp_path / "wide.onnx")
+    half = tmp_path / "half.onnx"
+    assert run_mpopt("--convert", wide, "-o", half, "--to", "fp16", "--write-anyway").returncode in (0, 1)
+    text = run_mpopt("--diff", wide, half).stdout
+    errors, _, rest = text.partition("expected errors of outputs (1)\n")[2].partition("\n\n")
+    assert re.fullmatch(r"  --> \S+: [\d.]+ % -> [\d.]+ %", errors)
+    assert re.search(r"other dtypes \(9\)\n  --> \S+ and 8 more: f32 -> f16\n", rest)
 
 
 def test_a_limited_constant_is_listed(tmp_path):

@@ -77,6 +77,20 @@ def test_the_error_says_why_there_is_no_program():
     assert "or traced (" in text and "\n" not in text and len(text) < 800
 
 
+def test_a_batch_of_a_wrong_shape_is_one_line(capfd):
+    with pytest.raises(mpopt.Error, match="must have same reduction dim"):
+        mpopt.check(torch.nn.Linear(4, 2), torch.ones(3, 5))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_name_that_is_missing_is_answered_with_others():
+    report = mpopt.check_training(torch.nn.Linear(4, 2), torch.ones(3, 4), precision="fp16")
+    with pytest.raises(KeyError, match="'weigt' is none of 'weight', 'bias'"):
+        report.gradients["weigt"]
+    with pytest.raises(KeyError, match="'logits' is none of 'linear'"):
+        report.outputs["logits"]
+
+
 @pytest.mark.parametrize("spelling, precision", [
     (torch.float16, "fp16"), ("half", "fp16"), ("16-true", "fp16"), ("float16", "fp16"),
     (torch.bfloat16, "bf16"), ("bf16-true", "bf16"), ("bfloat16", "bf16"), ("BF16", "bf16"),
