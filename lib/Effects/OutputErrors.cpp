@@ -364,11 +364,11 @@ void OutputErrors::add(Value value) {
 }
 
 void OutputErrors::addStored(Value value) {
-  Source source = {value, value, nonFinite.lostShare(value),
+  Source source = {value, value, nonFinite.lostOf(value),
                    decisions.errorOf(value)};
   if (source.crossed.square == 0)
     source.crossed = moments.stepAt(value);
-  source.isStored = storage.rounds(value) || source.lost > 0;
+  source.isStored = storage.rounds(value) || source.lost.share > 0;
   source.unknown = decisions.unknownBehind(value);
   if (!source.isStored && source.crossed.square == 0 && !source.unknown)
     return;
@@ -418,7 +418,7 @@ std::optional<double> OutputErrors::squareIn(Part &part, size_t index,
   }
   double square = squareOf(place, slope, analysis.spread(gradient),
                            analysis.samples(), error);
-  if (source.lost == 0 && !source.quantized) {
+  if (source.lost.share == 0 && !source.quantized) {
     auto gradientOf = [&](Value of) -> const AbstractValue * {
       Value its = gradients.gradient(index, of);
       return its ? &analysis.of(its) : nullptr;
@@ -457,9 +457,18 @@ double OutputErrors::squareOfAbsorbed(size_t index, Value origin) {
     if (!nonFinite.originsOf(value).empty() || !gradient || !lost.hasLikely())
       continue;
     const AbstractValue &slope = analysis.of(gradient);
-    return slope.hasLikely() ? squareOf(value, slope, analysis.spread(gradient),
-                                        analysis.samples(), lost)
-                             : kInfinity;
+    if (!slope.hasLikely())
+      return kInfinity;
+    auto squareOfError = [&](const AbstractValue &error) {
+      return squareOf(value, slope, analysis.spread(gradient),
+                      analysis.samples(), error);
+    };
+    NonFinite::Lost elements = nonFinite.lostOf(value);
+    double all = squareOfError(lost);
+    if (elements.share == 0 || !std::isfinite(elements.most))
+      return all;
+    return std::min(
+        all, squareOfError(mpopt::errorOf(elements.most * elements.most)));
   }
   return kInfinity;
 }

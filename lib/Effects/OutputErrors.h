@@ -50,8 +50,8 @@ private:
     /// The tensor, and the one whose gradient its errors meet: the result of a
     /// function that is written out.
     mlir::Value value, place;
-    /// The share of its elements that became 0.
-    double lost = 0;
+    /// Elements that became 0.
+    NonFinite::Lost lost;
     /// Elements that end on another step or are another choice.
     StepError crossed;
     bool isStored = false;

@@ -91,7 +91,7 @@ std::optional<double> ErrorMoments::storageError(Value value) {
   if (auto quantized = quantization.errorOf(value))
     add(quantized->error);
   if (storage.rounds(value))
-    if (std::optional<AbstractValue> error = storage.errorOf(value, 0, {}))
+    if (std::optional<AbstractValue> error = storage.errorOf(value, {}, {}))
       add(*error);
   if (std::isnan(square))
     return std::nullopt;

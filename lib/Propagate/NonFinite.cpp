@@ -99,11 +99,20 @@ void NonFinite::begin(Value value) {
   state.flags.join(flags);
   state.origins.set(index->second);
   state.share = std::max(state.share, shareExpected(value, ranges));
+  state.least = std::min(state.least,
+                         getFloatFormat(getElementType(value))->overflowFrom);
+}
+
+void NonFinite::lose(Value value, Lost elements) {
+  Lost &known = lost[value];
+  known.most =
+      known.share > 0 ? std::max(known.most, elements.most) : elements.most;
+  known.share = std::max(known.share, elements.share);
 }
 
 bool NonFinite::flow(Value from, Value to) {
-  if (double share = lost.lookup(from); share > lost.lookup(to))
-    lost[to] = share;
+  if (Lost elements = lost.lookup(from); elements.share > 0)
+    lose(to, elements);
   auto found = states.find(from);
   if (found == states.end() || !isa<FloatType>(getElementType(to)))
     return false;
@@ -112,6 +121,7 @@ bool NonFinite::flow(Value from, Value to) {
   bool changed = (state.origins |= source.origins);
   state.flags.join(source.flags);
   state.share = std::max(state.share, source.share);
+  state.least = std::min(state.least, source.least);
   return changed;
 }
 
@@ -159,9 +169,18 @@ bool NonFinite::takesNoPart(Operation *op, unsigned operand) const {
 /// place of bounds.
 class NonFinite::Context : public ForwardingContext<> {
 public:
-  Context(const NonFinite &domain, Operation *op, bool withInfinities)
+  /// What is read of operands some of whose elements are infinite.
+  enum class Reads {
+    /// Their estimates, as if no element were.
+    Finite,
+    /// Those, and infinities.
+    All,
+    /// What the infinite elements are in FP32, where all have one sign.
+    Infinite
+  };
+  Context(const NonFinite &domain, Operation *op, Reads reads)
       : ForwardingContext(domain.ranges.context()), domain(domain),
-        withInfinities(withInfinities) {
+        reads(reads) {
     current = op;
   }
 
@@ -170,6 +189,8 @@ public:
     cast<RangeOpInterface>(current).transfer(*this);
     return std::move(given);
   }
+  /// The bounds of a result that was evaluated.
+  Interval boundsOf(Value result) const { return bounds.lookup(result); }
 
   const AbstractValue &of(Value value) override;
   const AbstractValue &preRounding(Value value) override { return of(value); }
@@ -182,13 +203,16 @@ public:
 protected:
   void setValue(Value value, AbstractValue pre) override {
     given[value] = {pre.nan, pre.posInf, pre.negInf};
+    Cell hull = pre.hull();
+    bounds[value] = {hull.lo, hull.hi};
   }
 
 private:
   const NonFinite &domain;
-  bool withInfinities;
+  Reads reads;
   std::unordered_map<Value, AbstractValue, Hash> seen;
   Given given;
+  llvm::DenseMap<Value, Interval> bounds;
 };
 
 const AbstractValue &NonFinite::Context::of(Value value) {
@@ -198,7 +222,7 @@ const AbstractValue &NonFinite::Context::of(Value value) {
     return its;
   its.setNonFinite(false, false, false);
   auto state = domain.states.find(value);
-  if (state != domain.states.end() && withInfinities) {
+  if (state != domain.states.end() && reads == Reads::All) {
     const NonFiniteFlags &flags = state->second.flags;
     bool dropped = false;
     for (auto [index, operand] : llvm::enumerate(current->getOperands()))
@@ -214,7 +238,34 @@ const AbstractValue &NonFinite::Context::of(Value value) {
         cell.lo = lo;
         cell.hi = hi;
       }
+  if (state == domain.states.end() || reads != Reads::Infinite)
+    return its;
+  const auto &[flags, origins, share, least] = state->second;
+  for (CellRef cell : its.mutableCells()) {
+    if (!flags.nan && !flags.negInf) {
+      cell.lo = std::max(cell.lo, least);
+      cell.hi = std::max(cell.hi, cell.lo);
+    } else if (!flags.nan && !flags.posInf) {
+      cell.hi = std::min(cell.hi, -least);
+      cell.lo = std::min(cell.lo, cell.hi);
+    }
+  }
   return its;
+}
+
+/// Magnitudes that elements of a result have in FP32 where elements of operands
+/// become infinite.
+Interval NonFinite::sizeOfInfinite(Operation *op, Value result) const {
+  // Of the others a sum of infinite elements and finite ones says nothing.
+  constexpr Role kElementwise = Role::Arithmetic | Role::Negation |
+                                Role::Power | Role::Reciprocal | Role::Root;
+  if (!hasRole(op, kElementwise))
+    return {0, kInfinity};
+  Context context(*this, op, Context::Reads::Infinite);
+  context.evaluate();
+  Interval its = context.boundsOf(result);
+  return {std::max({0.0, its.lo, -its.hi}),
+          std::max(std::fabs(its.lo), std::fabs(its.hi))};
 }
 
 /// No chosen element is past the edge where the estimate, which had them in
@@ -231,7 +282,7 @@ bool NonFinite::leavesOut(Operation *op, Value result, bool positive) const {
 
 /// The flags that the op has by infinities of its operands.
 NonFinite::Given NonFinite::evaluateNew(Operation *op) {
-  Given with = Context(*this, op, true).evaluate();
+  Given with = Context(*this, op, Context::Reads::All).evaluate();
   // Weights are read with their infinities both times, and so are estimates
   // that have no end.
   bool holds = llvm::any_of(op->getOperands(), [&](Value operand) {
@@ -244,7 +295,8 @@ NonFinite::Given NonFinite::evaluateNew(Operation *op) {
   auto isFlagged = [](const auto &entry) { return entry.second.any(); };
   if (holds || llvm::none_of(with, isFlagged))
     return with;
-  for (auto [value, plain] : Context(*this, op, false).evaluate()) {
+  for (auto [value, plain] :
+       Context(*this, op, Context::Reads::Finite).evaluate()) {
     NonFiniteFlags &flags = with[value];
     flags.nan &= !plain.nan;
     flags.posInf &= !plain.posInf;
@@ -258,6 +310,9 @@ void NonFinite::pass(Operation *op, Value result, NonFiniteFlags flags) {
     return;
   State &state = states[result];
   state.flags.join(flags);
+  state.least =
+      std::min(state.least,
+               isa<RangeOpInterface>(op) ? sizeOfInfinite(op, result).lo : 0.0);
   for (Value operand : op->getOperands()) {
     state.origins |= originsOf(operand);
     state.share = std::max(state.share, shareFrom(operand, result));
@@ -280,7 +335,7 @@ void NonFinite::transfer(Operation *op, OpKind kind) {
                    [&](Value operand) { return originsOf(operand).empty(); }))
     return;
   if (isNormalizedByInf(op)) {
-    lost[op->getResult(0)] = states[op->getOperands().back()].share;
+    lose(op->getResult(0), {states[op->getOperands().back()].share});
     return;
   }
   if (!isa<RangeOpInterface>(op)) {
@@ -299,8 +354,7 @@ void NonFinite::transfer(Operation *op, OpKind kind) {
     // A quotient is 0 where it divides by Inf: what FP32 has there is lost.
     if (!flags.any() &&
         (divisor || hasRole(op, Role::Reciprocal | Role::Power)))
-      lost[result] =
-          std::max(lost.lookup(result),
-                   shareFrom(op->getOperand(divisor.value_or(0)), result));
+      lose(result, {shareFrom(op->getOperand(divisor.value_or(0)), result),
+                    sizeOfInfinite(op, result).hi});
   }
 }

@@ -279,14 +279,14 @@ static std::optional<AbstractValue> errorOfMasked(const MaskedScores &scores,
 }
 
 /// Adds what is lost whole, and the error of the sum inside of the op.
-static void addLosses(StorageError &error, const Cell &x, double lost,
+static void addLosses(StorageError &error, const Cell &x, NonFinite::Lost lost,
                       const std::optional<InnerSum> &inner) {
   double all = x.mean * x.mean + x.variance;
-  if (lost > 0) {
+  if (lost.share > 0) {
     StorageError gone;
-    gone.mean = -x.mean;
-    gone.square = all;
-    error.add(gone, lost);
+    gone.mean = -std::clamp(x.mean, -lost.most, lost.most);
+    gone.square = std::min(all, lost.most * lost.most);
+    error.add(gone, lost.share);
   }
   if (inner) {
     error.mean += inner->ofResult.mean * x.mean;
@@ -294,7 +294,8 @@ static void addLosses(StorageError &error, const Cell &x, double lost,
   }
 }
 
-std::optional<AbstractValue> StorageErrors::errorOf(Value value, double lost,
+std::optional<AbstractValue> StorageErrors::errorOf(Value value,
+                                                    NonFinite::Lost lost,
                                                     ArrayRef<int64_t> dims) {
   const FloatFormat &format = *getFloatFormat(getElementType(value));
   const AbstractValue &exact = ranges.preRounding(value);

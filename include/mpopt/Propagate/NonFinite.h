@@ -16,6 +16,7 @@
 #include "llvm/ADT/SparseBitVector.h"
 
 #include <functional>
+#include <limits>
 #include <unordered_map>
 
 namespace mpopt {
@@ -44,9 +45,15 @@ public:
   /// Those from which the value has some, as indices into `origins`.
   const llvm::SparseBitVector<> &originsOf(mlir::Value value) const;
 
-  /// The share of the elements of a value that an Inf has made 0 although they
-  /// are not: quotients of Inf. 0 for most.
-  double lostShare(mlir::Value value) const { return lost.lookup(value); }
+  /// Elements that an Inf has made 0 although they are not: quotients of Inf.
+  struct Lost {
+    /// Of a value's elements; 0 for most values.
+    double share = 0;
+    /// None of them is larger: 1 / x of an x past the largest number is next
+    /// to 0.
+    double most = std::numeric_limits<double>::infinity();
+  };
+  Lost lostOf(mlir::Value value) const { return lost.lookup(value); }
 
   // The members of a domain.
   void begin(mlir::Value value);
@@ -60,6 +67,8 @@ private:
     llvm::SparseBitVector<> origins;
     /// The share of the elements that are Inf or NaN.
     double share = 0;
+    /// None of those has a smaller magnitude in FP32.
+    double least = std::numeric_limits<double>::infinity();
   };
   struct Hash {
     size_t operator()(mlir::Value value) const { return hash_value(value); }
@@ -71,6 +80,8 @@ private:
   bool isNormalizedByInf(mlir::Operation *op) const;
   bool leavesOut(mlir::Operation *op, mlir::Value result, bool positive) const;
   Given evaluateNew(mlir::Operation *op);
+  Interval sizeOfInfinite(mlir::Operation *op, mlir::Value result) const;
+  void lose(mlir::Value value, Lost elements);
   void pass(mlir::Operation *op, mlir::Value result, NonFiniteFlags flags);
   double shareFrom(mlir::Value operand, mlir::Value result) const;
 
@@ -78,7 +89,7 @@ private:
   std::vector<mlir::Value> begins;
   llvm::DenseMap<mlir::Value, unsigned> indices;
   std::unordered_map<mlir::Value, State, Hash> states;
-  llvm::DenseMap<mlir::Value, double> lost;
+  llvm::DenseMap<mlir::Value, Lost> lost;
 };
 
 } // namespace mpopt

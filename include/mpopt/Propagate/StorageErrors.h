@@ -4,6 +4,7 @@
 #ifndef MPOPT_PROPAGATE_STORAGEERRORS_H
 #define MPOPT_PROPAGATE_STORAGEERRORS_H
 
+#include "mpopt/Propagate/NonFinite.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -26,9 +27,9 @@ public:
   /// Mean and variance of what storage changes of the elements of a value that
   /// is rounded, by group. Nothing if it changes none; without an estimate if
   /// it is not known.
-  /// `lost`: the share of the elements that became 0. `dims`: the groups that
-  /// are asked for; only those of constants can be told apart as one likes.
-  std::optional<AbstractValue> errorOf(mlir::Value value, double lost,
+  /// `lost`: elements that became 0. `dims`: the groups that are asked for;
+  /// only those of constants can be told apart as one likes.
+  std::optional<AbstractValue> errorOf(mlir::Value value, NonFinite::Lost lost,
                                        llvm::ArrayRef<int64_t> dims);
 
 private:

@@ -98,7 +98,7 @@ void InexactIntegers::judge(Operation *op, const RangeAnalysis &ranges) {
   findChoice(value, exact, path);
   // The other effects of rounding constants are known.
   bool fixed = isConstant(value);
-  if (fixed && (path.empty() || !StorageErrors(ranges).errorOf(value, 0, {})))
+  if (fixed && (path.empty() || !StorageErrors(ranges).errorOf(value, {}, {})))
     return;
   FindingBuilder finding = report(fixed ? path.front() : op, value);
   finding.certainty(likely ? Certainty::Likely : Certainty::Possible)

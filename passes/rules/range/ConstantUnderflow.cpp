@@ -334,7 +334,7 @@ static std::string describeOther(const ConstantUse &use,
 static double lostPart(const ConstantUse &use, const RangeAnalysis &ranges) {
   const FloatFormat &format = *getFloatFormat(use.type);
   std::optional<AbstractValue> error =
-      StorageErrors(ranges).errorOf(use.uses.front()->get(), 0, {});
+      StorageErrors(ranges).errorOf(use.uses.front()->get(), {}, {});
   double all =
       error ? meanSquare(*error) * double(use.stats.elements) : kInfinity;
   double lost =
