@@ -3,7 +3,7 @@
 //
 // Three forms whose operands are known to be close: x - mean(x), the variance
 // as E[x^2] - E[x]^2, and (x + c) - c; and any other sum or difference that is
-// expected to be small beside its operands. 1 - p is MP306's.
+// expected to be small beside its operands. 1 - p of logits is MP306's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +14,7 @@
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/MeanSquare.h"
 
 #include <cmath>
 
@@ -140,40 +141,76 @@ bool Cancellation::judgeUndone(Operation *op, const RangeAnalysis &ranges) {
   return false;
 }
 
+namespace {
+/// A sum that is small beside its operands.
+struct SmallSum {
+  /// The rounding error of the operands, as a share of the sum.
+  double error = 0;
+  /// Typical magnitudes of the sum and of its larger operand.
+  double size = 0, largest = 0;
+  Value larger;
+};
+} // namespace
+
+/// One group of a sum, of which operands have as many groups or one.
+static SmallSum sumOf(Operation *op, size_t group,
+                      const RangeAnalysis &ranges) {
+  const AbstractValue &result = ranges.preRounding(op->getResult(0));
+  auto sizeIn = [&](const AbstractValue &value) {
+    Cell cell =
+        value.dims() == result.dims() ? value.cell(group) : value.hull();
+    return std::sqrt(meanSquare(cell));
+  };
+  SmallSum sum;
+  sum.size = sizeIn(result);
+  double rounding = 0;
+  for (Value operand : op->getOperands()) {
+    // A constant's rounding is the same each time, and small or none.
+    Operation *maker = getMaker(operand);
+    if (maker && maker->getNumOperands() == 0)
+      continue;
+    const FloatFormat *format = getFloatFormat(getElementType(operand));
+    const AbstractValue &value = ranges.preRounding(operand);
+    if (!format || !value.hasLikely() || hasRole(maker, Role::Probability))
+      return {};
+    double its = sizeIn(value);
+    bool exact =
+        value.integral && value.hull().absMax() <= 1 / format->unitRoundoff();
+    if (!exact && its < format->overflowFrom)
+      rounding = std::hypot(rounding, its * format->unitRoundoff());
+    if (its > sum.largest)
+      sum.larger = operand;
+    sum.largest = std::max(sum.largest, its);
+  }
+  if (sum.larger && sum.size > 0)
+    sum.error = rounding / sum.size;
+  return sum;
+}
+
 /// Any other operands, by what is expected of the result.
 void Cancellation::judgeSmall(Operation *op, const RangeAnalysis &ranges) {
   const AbstractValue &result = ranges.preRounding(op->getResult(0));
   if (!result.hasLikely())
     return;
-  double size = getSize(result), rounding = 0, largest = 0;
-  for (Value operand : op->getOperands()) {
-    const FloatFormat *format = getFloatFormat(getElementType(operand));
-    const AbstractValue &value = ranges.preRounding(operand);
-    if (!format || !value.hasLikely() || isConstant(operand))
-      return;
-    double its = getSize(value);
-    bool exact =
-        value.integral && value.hull().absMax() <= 1 / format->unitRoundoff();
-    if (!exact && its < format->overflowFrom)
-      rounding = std::hypot(rounding, its * format->unitRoundoff());
-    largest = std::max(largest, its);
-  }
-  double error = rounding / size;
-  if (!(size > 0 && error >= threshold("cancellation-error")))
+  SmallSum sum;
+  for (size_t group = 0; group < result.groups(); ++group)
+    if (SmallSum its = sumOf(op, group, ranges); its.error > sum.error)
+      sum = its;
+  if (!sum.larger || !(sum.error >= threshold("cancellation-error")))
     return;
-  Value larger = op->getOperand(
-      getSize(ranges.preRounding(op->getOperand(0))) < largest ? 1 : 0);
-  const FloatFormat &format = *getFloatFormat(getElementType(larger));
+  const FloatFormat &format = *getFloatFormat(getElementType(sum.larger));
   FindingBuilder finding = report(op, op->getResult(0));
   finding.likely()
-      .watch(Decision::Cancellation, op->getResult(0), larger)
-      .message(
-          "values of " + formatNumber(largest) + " cancel: what is left, " +
-          formatNumber(size) + ", has an error of " +
-          formatNumber(std::round(std::min(error, 9.99) * 100)) + " % of it" +
-          (error > 9.99 ? " and more" : "") + ", since neighbours in " +
-          format.name + " are " + formatNumber(format.ulp(largest)) + " apart");
-  fixByKeeping(finding, getElementType(larger), "the operands and the result");
+      .watch(Decision::Cancellation, op->getResult(0), sum.larger)
+      .message("values of " + formatNumber(sum.largest) +
+               " cancel: what is left, " + formatNumber(sum.size) +
+               ", has an error of " +
+               formatNumber(std::round(std::min(sum.error, 9.99) * 100)) +
+               " % of it" + (sum.error > 9.99 ? " and more" : "") +
+               ", since neighbours in " + format.name + " are " +
+               formatNumber(format.ulp(sum.largest)) + " apart");
+  fixByKeeping(finding, getElementType(sum.larger),
+               "the operands and the result");
 }
 
 bool Cancellation::judge(Operation *op, const RangeAnalysis &ranges) {

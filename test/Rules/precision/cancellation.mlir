@@ -97,3 +97,25 @@ func.func @close_f32(%x: tensor<8xf32> {mp.assume = {lo = 990.0 : f64, hi = 1010
   %0 = mp.sub %x, %y : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+// One side is a number that the file holds; the other is chosen from a table.
+func.func @table_bf16(%step: tensor<8xi64>) -> tensor<8xbf16> {
+  %one = mp.constant dense<1.0> : tensor<bf16>
+  %kept = mp.constant dense<[0.996, 0.992, 0.9922, 0.988]> : tensor<4xbf16>
+  %0 = mp.gather %kept, %step : (tensor<4xbf16>, tensor<8xi64>) -> tensor<8xbf16>
+  // expected-warning @below {{values of 0.99}}
+  %1 = mp.sub %one, %0 : (tensor<bf16>, tensor<8xbf16>) -> tensor<8xbf16>
+  return %1 : tensor<8xbf16>
+}
+
+// -----
+
+// 1 - p of logits is another rule's.
+func.func @complement_f16(%x: tensor<8xf16> {mp.assume = {lo = -10.0 : f64, hi = 10.0 : f64, mean = 9.0 : f64, std = 0.5 : f64, source = "option"}}) -> tensor<8xf16> {
+  %one = mp.constant dense<1.0> : tensor<f16>
+  %0 = mp.sigmoid %x : (tensor<8xf16>) -> tensor<8xf16>
+  %1 = mp.sub %one, %0 : (tensor<f16>, tensor<8xf16>) -> tensor<8xf16>
+  return %1 : tensor<8xf16>
+}
