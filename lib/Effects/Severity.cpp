@@ -94,11 +94,17 @@ static bool isJudgedByEffect(const FindingList::Entry &entry) {
 
 void mpopt::judgeByEffect(ModuleOp module, const OutputEffects &effects,
                           std::vector<FindingList::Entry> &entries) {
-  if (effects.outputs.empty())
+  if (effects.outputs.empty() && effects.decisions.empty())
     return;
   for (FindingList::Entry &entry : entries) {
     if (!isJudgedByEffect(entry))
       continue;
+    // Of choices no share is known by finding.
+    if (effects.outputs.empty()) {
+      if (isByList(entry.finding.rule))
+        entry.judged = Severity::Note;
+      continue;
+    }
     SmallVector<Value, 2> subjects = subjectsOf(entry, effects);
     double most = -1;
     size_t where = 0;
@@ -158,15 +164,32 @@ static bool holdsTruths(Value value) {
          getElementType(op->getOperand(0)).isInteger(1);
 }
 
-/// The op whose result, as it is stored, causes most of the error; else that of
-/// the output.
+/// The op that computes with an input or a constant, if it is one alone.
+static Operation *findReader(Value value) {
+  while (value.hasOneUse()) {
+    Operation *user = *value.user_begin();
+    OpKind kind = getOpKind(user);
+    if (kind != OpKind::Copy && kind != OpKind::Gather)
+      return user->getNumResults() == 1 && user->getNumRegions() == 0 ? user
+                                                                      : nullptr;
+    value = user->getResult(0);
+  }
+  return nullptr;
+}
+
+/// The op whose result, as it is stored, causes most of the error, or which
+/// reads it; else that of the output.
 static Operation *findPlace(const OutputEffect &output,
                             ArrayRef<std::pair<Value, double>> causes) {
   constexpr double kMost = 0.5;
-  if (!causes.empty() && causes.front().second >= kMost)
-    if (Operation *op = getMaker(causes.front().first, Peel::InsertedCasts);
-        op && !isConstant(op->getResult(0)))
+  if (!causes.empty() && causes.front().second >= kMost) {
+    Value cause = causes.front().first;
+    Operation *op = getMaker(cause, Peel::InsertedCasts);
+    if (!op || isConstant(op->getResult(0)))
+      op = findReader(cause);
+    if (op)
       return op;
+  }
   Operation *op = output.value.getDefiningOp();
   return op ? op : Value(output.value).getParentBlock()->getTerminator();
 }
