@@ -9,6 +9,7 @@
 #include "mpopt/Propagate/ChangedDecisions.h"
 
 #include "Candidates.h"
+#include "FunctionOfWhole.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
@@ -27,8 +28,6 @@
 
 #include <cmath>
 #include <numbers>
-#include <numeric>
-#include <vector>
 
 using namespace mlir;
 using namespace mpopt;
@@ -219,6 +218,8 @@ std::optional<double> ChangedDecisions::shareOfComparison(Operation *op) const {
     if (Operation *top =
             findOwnOrder(op->getOperand(index), op->getOperand(1 - index)))
       return shareOfOwnOrder(top);
+  if (std::optional<double> share = shareOfCompared(op, ranges))
+    return share;
   double mean = 0, variance = 0, error = 0;
   for (Value operand : op->getOperands()) {
     if (!moments.isKnown(operand))
@@ -253,39 +254,6 @@ std::optional<double> ChangedDecisions::shareOfComparison(Operation *op) const {
 //===----------------------------------------------------------------------===//
 // Chosen elements
 //===----------------------------------------------------------------------===//
-
-/// The share of the whole numbers of which a function, cut off behind the
-/// point, changes as its steps are stored. Nothing if it is none of whole
-/// numbers, or of too many.
-static std::optional<double> shareOfFunction(Value value,
-                                             const RangeAnalysis &ranges) {
-  constexpr double kMost = 1 << 14;      // positions of a long sequence
-  constexpr double kUncertain = 0x1p-20; // FP32 after eight roundings
-  std::optional<Expression> function = Expression::ofValue(value);
-  if (!function || isFloat(function->variable()))
-    return std::nullopt;
-  Cell hull = ranges.of(function->variable()).hull();
-  if (!(hull.hi - hull.lo <= kMost))
-    return std::nullopt;
-  std::vector<double> points(size_t(hull.hi - hull.lo) + 1);
-  std::iota(points.begin(), points.end(), hull.lo);
-  std::vector<double> exact(points.size()), stored(points.size());
-  function->evaluate(points, exact);
-  function->evaluate(points, stored, /*asStored=*/true);
-  double changed = 0, count = 0;
-  for (auto [is, becomes] : llvm::zip_equal(exact, stored)) {
-    // FP32 does not know either on which side of an edge it is, but it is not
-    // off by a whole one.
-    double toEdge = std::fabs(is - std::round(is));
-    bool isAtEdge = toEdge < kUncertain * std::fabs(is);
-    bool isFar = std::fabs(is - becomes) > 1;
-    if (!std::isfinite(is) || !std::isfinite(becomes) || (isAtEdge && !isFar))
-      continue;
-    ++count;
-    changed += isFar || std::trunc(is) != std::trunc(becomes);
-  }
-  return count > 0 ? changed / count : 0;
-}
 
 /// The share of whole numbers that change, with edges at a distance of 1.
 std::optional<double> ChangedDecisions::shareOfWhole(Value value) const {

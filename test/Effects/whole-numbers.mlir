@@ -7,6 +7,12 @@
 // RUN: mpopt --check %t/counts.mlir --precision fp16 | FileCheck %s --check-prefix COUNTS
 // RUN: mpopt --check %t/counts.mlir --precision fp16 --format json | FileCheck %s --check-prefix JSON
 
+// RUN: not mpopt --check %t/buckets.mlir --precision fp16 --input i=0:31 | FileCheck %s --check-prefix BUCKETS
+
+// A factor of 1 - 1e-6 keeps positions below edges; in FP16 it is 1.
+// BUCKETS: error[MP215]
+// BUCKETS: --> mp.mul
+
 // Only what is expected follows from the use: the bound is still the dtype's.
 // POSITIONS: fp16 is expected to change `y` by
 // POSITIONS: MP307
@@ -75,4 +81,19 @@ func.func @main(%x: tensor<4xf32> {mp.name = "x"}, %ids: tensor<4xi64> {mp.name 
   %f = mp.cast %n : (tensor<4xi64>) -> tensor<4xf32>
   %y = mp.mul %x, %f : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %y, %is : tensor<4xf32>, tensor<4xi1>
+}
+
+//--- buckets.mlir
+func.func @main(%i: tensor<48xi64> {mp.name = "i"}) -> (tensor<48x8xf32> {mp.name = "y"}) {
+  %factor = mp.constant dense<0.0312499683> : tensor<f32>
+  %edges = mp.constant dense<[[0.25, 0.5, 0.75]]> : tensor<1x3xf32>
+  %table = mp.constant dense<[[0.1, 0.9, -0.4, 0.3, 0.8, -0.6, 0.2, 0.5], [0.7, -0.9, 0.4, -0.3, 0.8, 0.6, -0.2, 0.1], [0.1, 0.2, 0.4, 0.3, -0.8, 0.6, 0.9, -0.5], [-0.1, 0.3, -0.7, 0.3, 0.1, 0.6, 0.2, -0.5]]> : tensor<4x8xf32>
+  %0 = mp.cast %i : (tensor<48xi64>) -> tensor<48xf32>
+  %1 = mp.mul %0, %factor : (tensor<48xf32>, tensor<f32>) -> tensor<48xf32>
+  %2 = mp.unsqueeze %1 {axes = array<i64: 1>} : (tensor<48xf32>) -> tensor<48x1xf32>
+  %3 = mp.greater_equal %2, %edges : (tensor<48x1xf32>, tensor<1x3xf32>) -> tensor<48x3xi1>
+  %4 = mp.cast %3 : (tensor<48x3xi1>) -> tensor<48x3xi64>
+  %5 = mp.reduce_sum %4 {axes = array<i64: 1>} : (tensor<48x3xi64>) -> tensor<48xi64>
+  %6 = mp.gather %table, %5 : (tensor<4x8xf32>, tensor<48xi64>) -> tensor<48x8xf32>
+  return %6 : tensor<48x8xf32>
 }
