@@ -94,16 +94,15 @@ std::optional<double> mpopt::shareOfCompared(Operation *op,
     edges->roundings.clear();
     edges->read(0, exact);
     double changed = 0, count = 0;
-    for (auto [x, xStored] :
-         llvm::zip_equal(function->exact, function->stored))
+    for (auto [x, xStored] : llvm::zip_equal(function->exact, function->stored))
       for (auto [edge, edgeStored] : llvm::zip_equal(exact, stored)) {
         if (x != edge && FunctionOfWhole::isAtEdge(x, edge))
           continue;
         ++count;
-        changed += index == 0 ? compares(op, x, edge) !=
-                                    compares(op, xStored, edgeStored)
-                              : compares(op, edge, x) !=
-                                    compares(op, edgeStored, xStored);
+        changed +=
+            index == 0
+                ? compares(op, x, edge) != compares(op, xStored, edgeStored)
+                : compares(op, edge, x) != compares(op, edgeStored, xStored);
       }
     return count > 0 ? changed / count : 0;
   }

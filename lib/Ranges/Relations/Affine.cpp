@@ -18,9 +18,11 @@
 
 #include "mpopt/Ranges/Relations/RelationSupport.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
@@ -191,10 +193,61 @@ static Cell evaluateForm(const LinearForm &form, ArrayRef<AbstractValue> values,
   return result;
 }
 
+// x - z + z - x has depth 3, with casts on the way 6.
+static constexpr unsigned kDepth = 6;
+
+/// A difference of two sums over the same axes is the sum of the differences:
+/// what is expected of it, with elements that are independent. Bounds stay, as
+/// the sums round in ways of their own.
+static void refineSums(mp::SubOp op, AbstractValue &value,
+                       TransferContext &ctx) {
+  Operation *sums[2];
+  for (auto [sum, operand] : llvm::zip(sums, op->getOperands())) {
+    sum = peel(operand).getDefiningOp();
+    if (!isa_and_present<mp::ReduceSumOp, mp::ReduceMeanOp>(sum))
+      return;
+  }
+  std::optional<Axes> axes[2] = {getReducedAxes(sums[0], ctx.shapes()),
+                                 getReducedAxes(sums[1], ctx.shapes())};
+  Value left = sums[0]->getOperand(0), right = sums[1]->getOperand(0);
+  MaybeShape shape = getShape(left);
+  if (sums[0]->getName() != sums[1]->getName() || !axes[0] ||
+      axes[0] != axes[1] || !shape || shape != getShape(right))
+    return;
+  LinearForm form(ctx);
+  if (!form.add(left, 1, kDepth) || !form.add(right, -1, kDepth) ||
+      !form.cancels())
+    return;
+  double count = 1;
+  for (int64_t axis : *axes[0])
+    count *= double((*shape)[axis]);
+  Cell sum{};
+  sum.mean = form.shift.midpoint();
+  for (const LinearForm::Term &term : form.terms) {
+    const AbstractValue &known = ctx.of(term.value);
+    if (term.factor != 0 && !known.hasLikely())
+      return;
+    Cell cell = known.hull();
+    sum.mean += term.factor * cell.mean;
+    sum.variance += term.factor * term.factor * cell.variance;
+  }
+  bool isMean = isa<mp::ReduceMeanOp>(sums[0]);
+  sum.mean *= isMean ? 1 : count;
+  sum.variance *= isMean ? 1 / count : count;
+  if (!(count > 0) || sum.variance >= value.hull().variance)
+    return;
+  double likely = extremeOf(ctx) * std::sqrt(sum.variance);
+  sum.likelyLo = sum.mean - likely;
+  sum.likelyHi = sum.mean + likely;
+  for (CellRef cell : value.mutableCells())
+    cells::setLikely(cell, sum);
+}
+
 void relations::refineAffine(Operation *op, AbstractValue &value,
                              TransferContext &ctx) {
-  // x - z + z - x has depth 3, with casts on the way 6.
-  constexpr unsigned kDepth = 6;
+  if (auto difference = dyn_cast<mp::SubOp>(op);
+      difference && value.hasLikely())
+    refineSums(difference, value, ctx);
   LinearForm form(ctx);
   double right = isa<mp::SubOp>(op) ? -1 : 1;
   if (!form.add(op->getOperand(0), 1, kDepth) ||
