@@ -9,7 +9,6 @@
 #include "mpopt/Propagate/ChangedDecisions.h"
 
 #include "Candidates.h"
-#include "FunctionOfWhole.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
@@ -25,6 +24,7 @@
 #include "mpopt/Propagate/Masks.h"
 #include "mpopt/Propagate/NonFinite.h"
 #include "mpopt/Ranges/Value/Expression.h"
+#include "mpopt/Ranges/Value/FunctionOfWhole.h"
 
 #include <cmath>
 #include <numbers>
@@ -218,7 +218,7 @@ std::optional<double> ChangedDecisions::shareOfComparison(Operation *op) const {
     if (Operation *top =
             findOwnOrder(op->getOperand(index), op->getOperand(1 - index)))
       return shareOfOwnOrder(top);
-  if (std::optional<double> share = shareOfCompared(op, ranges))
+  if (std::optional<double> share = shareOfCompared(op, ranges.context()))
     return share;
   double mean = 0, variance = 0, error = 0;
   for (Value operand : op->getOperands()) {
@@ -260,7 +260,7 @@ std::optional<double> ChangedDecisions::shareOfWhole(Value value) const {
   Operation *whole = getMaker(value, Peel::InsertedCasts);
   if (isa_and_present<mp::FloorOp, mp::CeilOp, mp::TruncOp>(whole))
     value = whole->getOperand(0);
-  if (auto share = shareOfFunction(value, ranges))
+  if (auto share = shareOfFunction(value, ranges.context()))
     return share;
   if (!moments.isKnown(value))
     return std::nullopt;

@@ -11,12 +11,12 @@
 #ifndef MPOPT_PROPAGATE_NONFINITE_H
 #define MPOPT_PROPAGATE_NONFINITE_H
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Propagate/Propagation.h"
 
 #include "llvm/ADT/SparseBitVector.h"
 
 #include <functional>
-#include <limits>
 #include <unordered_map>
 
 namespace mpopt {
@@ -51,7 +51,7 @@ public:
     double share = 0;
     /// None of them is larger: 1 / x of an x past the largest number is next
     /// to 0.
-    double most = std::numeric_limits<double>::infinity();
+    double most = kInfinity;
   };
   Lost lostOf(mlir::Value value) const { return lost.lookup(value); }
 
@@ -68,7 +68,7 @@ private:
     /// The share of the elements that are Inf or NaN.
     double share = 0;
     /// None of those has a smaller magnitude in FP32.
-    double least = std::numeric_limits<double>::infinity();
+    double least = kInfinity;
   };
   struct Hash {
     size_t operator()(mlir::Value value) const { return hash_value(value); }

@@ -7,27 +7,26 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_LIB_PROPAGATE_FUNCTIONOFWHOLE_H
-#define MPOPT_LIB_PROPAGATE_FUNCTIONOFWHOLE_H
+#ifndef MPOPT_RANGES_VALUE_FUNCTIONOFWHOLE_H
+#define MPOPT_RANGES_VALUE_FUNCTIONOFWHOLE_H
 
 #include "mlir/IR/Operation.h"
 
 #include <optional>
 
 namespace mpopt {
-class RangeAnalysis;
+class TransferContext;
 
 /// The share of the whole numbers of which a function, cut off behind the
 /// point, changes as its steps are stored. Nothing if it is none of whole
 /// numbers, or of too many.
-std::optional<double> shareOfFunction(mlir::Value value,
-                                      const RangeAnalysis &ranges);
+std::optional<double> shareOfFunction(mlir::Value value, TransferContext &ctx);
 
 /// The same of comparisons with numbers that the file holds: buckets of
 /// positions, whose edges a factor next to 1 decides.
 std::optional<double> shareOfCompared(mlir::Operation *op,
-                                      const RangeAnalysis &ranges);
+                                      TransferContext &ctx);
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_PROPAGATE_FUNCTIONOFWHOLE_H
+#endif // MPOPT_RANGES_VALUE_FUNCTIONOFWHOLE_H

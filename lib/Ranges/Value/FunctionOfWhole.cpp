@@ -1,12 +1,11 @@
 //===- FunctionOfWhole.cpp - Choices by functions of whole numbers
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "FunctionOfWhole.h"
+#include "mpopt/Ranges/Value/FunctionOfWhole.h"
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
@@ -24,8 +23,7 @@ struct FunctionOfWhole {
   std::vector<double> exact, stored;
 
   /// Nothing if the value is none, or of too many numbers.
-  static std::optional<FunctionOfWhole> of(Value value,
-                                           const RangeAnalysis &ranges);
+  static std::optional<FunctionOfWhole> of(Value value, TransferContext &ctx);
   /// FP32 does not know either on which side of an edge such a number is.
   static bool isAtEdge(double number, double edge) {
     constexpr double kUncertain = 0x1p-20; // FP32 after eight roundings
@@ -34,13 +32,13 @@ struct FunctionOfWhole {
 };
 } // namespace
 
-std::optional<FunctionOfWhole>
-FunctionOfWhole::of(Value value, const RangeAnalysis &ranges) {
+std::optional<FunctionOfWhole> FunctionOfWhole::of(Value value,
+                                                   TransferContext &ctx) {
   constexpr double kMost = 1 << 14; // positions of a long sequence
   std::optional<Expression> function = Expression::ofValue(value);
   if (!function || isa<FloatType>(getElementType(function->variable())))
     return std::nullopt;
-  Cell hull = ranges.of(function->variable()).hull();
+  Cell hull = ctx.of(function->variable()).hull();
   if (!(hull.hi - hull.lo <= kMost))
     return std::nullopt;
   std::vector<double> points(size_t(hull.hi - hull.lo) + 1);
@@ -52,8 +50,8 @@ FunctionOfWhole::of(Value value, const RangeAnalysis &ranges) {
 }
 
 std::optional<double> mpopt::shareOfFunction(Value value,
-                                             const RangeAnalysis &ranges) {
-  auto function = FunctionOfWhole::of(value, ranges);
+                                             TransferContext &ctx) {
+  auto function = FunctionOfWhole::of(value, ctx);
   if (!function)
     return std::nullopt;
   double changed = 0, count = 0;
@@ -78,15 +76,14 @@ static bool compares(Operation *op, double lhs, double rhs) {
 }
 
 std::optional<double> mpopt::shareOfCompared(Operation *op,
-                                             const RangeAnalysis &ranges) {
+                                             TransferContext &ctx) {
   constexpr size_t kMost = 1 << 18; // pairs, a bound on time alone
   for (unsigned index : {0u, 1u}) {
-    std::optional<WeightView> edges =
-        ranges.context().weights(op->getOperand(1 - index));
+    std::optional<WeightView> edges = ctx.weights(op->getOperand(1 - index));
     if (!edges)
       continue;
     auto function = FunctionOfWhole::of(
-        peel(op->getOperand(index), Peel::CastsAndViews), ranges);
+        peel(op->getOperand(index), Peel::CastsAndViews), ctx);
     if (!function || function->exact.size() * edges->size() > kMost)
       return std::nullopt;
     std::vector<double> exact(edges->size()), stored(edges->size());
