@@ -453,22 +453,17 @@ double OutputErrors::squareOfAbsorbed(size_t index, Value origin) {
   const GradientAnalysis &analysis = gradients.analysis();
   for (Value value : findPostDominators(origin)) {
     Value gradient = gradients.gradient(index, value);
-    const AbstractValue &lost = ranges.preRounding(value);
+    AbstractValue lost = ranges.preRounding(value);
     if (!nonFinite.originsOf(value).empty() || !gradient || !lost.hasLikely())
       continue;
     const AbstractValue &slope = analysis.of(gradient);
-    if (!slope.hasLikely())
-      return kInfinity;
-    auto squareOfError = [&](const AbstractValue &error) {
-      return squareOf(value, slope, analysis.spread(gradient),
-                      analysis.samples(), error);
-    };
-    NonFinite::Lost elements = nonFinite.lostOf(value);
-    double all = squareOfError(lost);
-    if (elements.share == 0 || !std::isfinite(elements.most))
-      return all;
-    return std::min(
-        all, squareOfError(mpopt::errorOf(elements.most * elements.most)));
+    // What an infinite divisor leaves of a quotient is not more than that.
+    if (double most = nonFinite.lostOf(value).most;
+        most * most < meanSquare(lost.hull()))
+      lost = mpopt::errorOf(most * most);
+    return slope.hasLikely() ? squareOf(value, slope, analysis.spread(gradient),
+                                        analysis.samples(), lost)
+                             : kInfinity;
   }
   return kInfinity;
 }

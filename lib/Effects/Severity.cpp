@@ -99,16 +99,10 @@ void mpopt::judgeByEffect(ModuleOp module, const OutputEffects &effects,
   for (FindingList::Entry &entry : entries) {
     if (!isJudgedByEffect(entry))
       continue;
-    // Of choices no share is known by finding.
-    if (effects.outputs.empty()) {
-      if (isByList(entry.finding.rule))
-        entry.judged = Severity::Note;
-      continue;
-    }
     SmallVector<Value, 2> subjects = subjectsOf(entry, effects);
     double most = -1;
     size_t where = 0;
-    bool known = true;
+    bool known = !effects.outputs.empty();
     for (size_t index = 0; index < effects.outputs.size(); ++index) {
       double error = errorBy(entry, subjects, effects, index);
       known &= !std::isnan(error);
@@ -168,10 +162,11 @@ static bool holdsTruths(Value value) {
 static Operation *findReader(Value value) {
   while (value.hasOneUse()) {
     Operation *user = *value.user_begin();
-    OpKind kind = getOpKind(user);
-    if (kind != OpKind::Copy && kind != OpKind::Gather)
-      return user->getNumResults() == 1 && user->getNumRegions() == 0 ? user
-                                                                      : nullptr;
+    if (user->getNumResults() != 1 || user->getNumRegions() > 0)
+      return nullptr;
+    if (OpKind kind = getOpKind(user);
+        kind != OpKind::Copy && kind != OpKind::Gather)
+      return user;
     value = user->getResult(0);
   }
   return nullptr;
@@ -183,10 +178,9 @@ static Operation *findPlace(const OutputEffect &output,
                             ArrayRef<std::pair<Value, double>> causes) {
   constexpr double kMost = 0.5;
   if (!causes.empty() && causes.front().second >= kMost) {
-    Value cause = causes.front().first;
-    Operation *op = getMaker(cause, Peel::InsertedCasts);
+    Operation *op = getMaker(causes.front().first, Peel::InsertedCasts);
     if (!op || isConstant(op->getResult(0)))
-      op = findReader(cause);
+      op = findReader(causes.front().first);
     if (op)
       return op;
   }

@@ -169,15 +169,9 @@ bool NonFinite::takesNoPart(Operation *op, unsigned operand) const {
 /// place of bounds.
 class NonFinite::Context : public ForwardingContext<> {
 public:
-  /// What is read of operands some of whose elements are infinite.
-  enum class Reads {
-    /// Their estimates, as if no element were.
-    Finite,
-    /// Those, and infinities.
-    All,
-    /// What the infinite elements are in FP32, where all have one sign.
-    Infinite
-  };
+  /// Of operands some of whose elements are infinite: the others, all, or what
+  /// the infinite ones are in FP32.
+  enum class Reads { Finite, All, Infinite };
   Context(const NonFinite &domain, Operation *op, Reads reads)
       : ForwardingContext(domain.ranges.context()), domain(domain),
         reads(reads) {
@@ -189,8 +183,7 @@ public:
     cast<RangeOpInterface>(current).transfer(*this);
     return std::move(given);
   }
-  /// The bounds of a result that was evaluated.
-  Interval boundsOf(Value result) const { return bounds.lookup(result); }
+  llvm::DenseMap<Value, Interval> bounds; // of results
 
   const AbstractValue &of(Value value) override;
   const AbstractValue &preRounding(Value value) override { return of(value); }
@@ -212,7 +205,6 @@ private:
   Reads reads;
   std::unordered_map<Value, AbstractValue, Hash> seen;
   Given given;
-  llvm::DenseMap<Value, Interval> bounds;
 };
 
 const AbstractValue &NonFinite::Context::of(Value value) {
@@ -241,14 +233,11 @@ const AbstractValue &NonFinite::Context::of(Value value) {
   if (state == domain.states.end() || reads != Reads::Infinite)
     return its;
   const auto &[flags, origins, share, least] = state->second;
+  bool isPositive = !flags.nan && !flags.negInf;
+  bool isNegative = !flags.nan && !flags.posInf;
   for (CellRef cell : its.mutableCells()) {
-    if (!flags.nan && !flags.negInf) {
-      cell.lo = std::max(cell.lo, least);
-      cell.hi = std::max(cell.hi, cell.lo);
-    } else if (!flags.nan && !flags.posInf) {
-      cell.hi = std::min(cell.hi, -least);
-      cell.lo = std::min(cell.lo, cell.hi);
-    }
+    cell.lo = isPositive ? std::max(cell.lo, least) : cell.lo;
+    cell.hi = isNegative ? std::min(cell.hi, -least) : cell.hi;
   }
   return its;
 }
@@ -263,7 +252,9 @@ Interval NonFinite::sizeOfInfinite(Operation *op, Value result) const {
     return {0, kInfinity};
   Context context(*this, op, Context::Reads::Infinite);
   context.evaluate();
-  Interval its = context.boundsOf(result);
+  Interval its = context.bounds.lookup(result);
+  if (its.lo > its.hi)
+    return {0, kInfinity};
   return {std::max({0.0, its.lo, -its.hi}),
           std::max(std::fabs(its.lo), std::fabs(its.hi))};
 }

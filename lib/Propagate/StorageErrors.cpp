@@ -283,10 +283,8 @@ static void addLosses(StorageError &error, const Cell &x, NonFinite::Lost lost,
                       const std::optional<InnerSum> &inner) {
   double all = x.mean * x.mean + x.variance;
   if (lost.share > 0) {
-    StorageError gone;
-    gone.mean = -std::clamp(x.mean, -lost.most, lost.most);
-    gone.square = std::min(all, lost.most * lost.most);
-    error.add(gone, lost.share);
+    double mean = std::clamp(x.mean, -lost.most, lost.most);
+    error.add({-mean, std::min(all, lost.most * lost.most)}, lost.share);
   }
   if (inner) {
     error.mean += inner->ofResult.mean * x.mean;

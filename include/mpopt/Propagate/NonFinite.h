@@ -45,13 +45,10 @@ public:
   /// Those from which the value has some, as indices into `origins`.
   const llvm::SparseBitVector<> &originsOf(mlir::Value value) const;
 
-  /// Elements that an Inf has made 0 although they are not: quotients of Inf.
+  /// The share of elements that an Inf has made 0 although they are not, as
+  /// quotients of Inf are; none of them is larger than `most`.
   struct Lost {
-    /// Of a value's elements; 0 for most values.
-    double share = 0;
-    /// None of them is larger: 1 / x of an x past the largest number is next
-    /// to 0.
-    double most = kInfinity;
+    double share = 0, most = kInfinity;
   };
   Lost lostOf(mlir::Value value) const { return lost.lookup(value); }
 
