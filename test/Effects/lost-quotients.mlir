@@ -4,7 +4,7 @@
 // RUN: mpopt --check %t/near.mlir --precision fp16 --input x=-60:60 --input x~0,10 | FileCheck %s --check-prefix=NEAR
 // RUN: not mpopt --check %t/far.mlir --precision fp16 --input x=-14:14 --input x~0,5 | FileCheck %s --check-prefix=FAR
 
-// NEAR:     is expected to move `y` by 0.{{[0-9]+}} %
+// NEAR:     is expected to change `y` by 0.{{[0-9]+}} %
 // NEAR-NOT: error[
 // NEAR-NOT: warning[
 // FAR:      error[MP207]
