@@ -103,7 +103,7 @@ static void describeTraining(const Options &options,
     report.warnings.push_back("holds its gradients: the loss that was given is "
                               "not attached");
   if (training.chosen)
-    report.warnings.push_back("no --loss is given: '" +
+    report.warnings.push_back("no loss is given: '" +
                               llvm::join(training.loss, ", ") +
                               "' is taken, by the outputs");
   for (const auto &[op, count] : training.lacking)

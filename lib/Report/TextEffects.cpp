@@ -121,8 +121,8 @@ static std::string describeDecision(const DecisionReport &decision,
 }
 
 /// The inputs to declare where an effect is not known: the whole numbers that
-/// decide it, else those that are assumed by default. Empty where there are
-/// none.
+/// decide it, else those that are assumed by default, unless an op ends each
+/// estimate, whatever goes in. Empty where there are none.
 static std::string describeUndeclared(const ModelReport &report) {
   std::vector<std::string> free, assumed;
   for (const EffectReport &effect : report.effects)
@@ -131,9 +131,12 @@ static std::string describeUndeclared(const ModelReport &report) {
       free.push_back(effect.undeclared);
   if (!free.empty())
     return llvm::join(free, ", ") + " may be any whole number";
-  for (const Assumption &assumption : report.assumptions)
-    if (assumption.source == "default")
-      assumed.push_back(assumption.input);
+  if (llvm::any_of(report.effects, [](const EffectReport &effect) {
+        return std::isnan(effect.error) && !effect.stop;
+      }))
+    for (const Assumption &assumption : report.assumptions)
+      if (assumption.source == "default")
+        assumed.push_back(assumption.input);
   return assumed.empty() ? ""
                          : llvm::join(assumed, ", ") + " assumed by default";
 }

@@ -16,7 +16,8 @@
 // STORED-NEXT: next: fix the error or warning below{{$}}
 // UNKNOWN: the effect of fp16 on `result` is not known: nothing is estimated of the result of
 // UNKNOWN-NEXT: `mp.opaque`
-// UNKNOWN-NEXT: next: declare the values of the inputs (--input NAME=LO:HI): x assumed by default
+// UNKNOWN-NEXT: next: run it with probes to know (--instrument), and report that no estimate passes
+// UNKNOWN-NEXT: mp.opaque
 // DECLARED: the effect of fp16 on `result` is not known
 // DECLARED: next: run it with probes to know (--instrument), and report that no estimate passes
 // DECLARED-NEXT: mp.opaque
@@ -24,8 +25,7 @@
 // SEVERAL-NEXT: the result of `mp.opaque`
 // SEVERAL-NEXT: fp16 is expected to change `e` by {{.*}}: fine
 // BOTH: the effect of fp16 on `result` is not known
-// BOTH: next: declare the values of the inputs (--input NAME=LO:HI): x assumed by default; then fix
-// BOTH-NEXT: the error or warning below, or keep in FP32 what --keep-fp32 FILE lists
+// BOTH: next: fix the error or warning below, or keep in FP32 what --keep-fp32 FILE lists
 
 //--- sound.mlir
 func.func @main(%x: tensor<64xf32> {mp.name = "x"}) -> (tensor<64xf32> {mp.name = "result"}) {

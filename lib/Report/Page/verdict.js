@@ -75,7 +75,9 @@ function judgeRun(report, errors, warnings) {
 function whatToDo(report, list, isUnknown) {
   // An unknown effect may be known for other inputs: the whole numbers that decide it, else the assumed ones.
   const free = [...new Set((report.effects || []).flatMap((each) => each.undeclared || []))];
-  const inputs = !isUnknown ? [] : free.length ? free : (report.assumptions || []).filter((each) => each.source === "default").map((each) => each.input);
+  const isStopped = !(report.effects || []).some((each) => each.unknown && !each.op);
+  const inputs = !isUnknown ? [] : free.length ? free : isStopped ? [] :
+    (report.assumptions || []).filter((each) => each.source === "default").map((each) => each.input);
   const declare = inputs.length ? ["Declare the values of the inputs (", h("code", null, "--input NAME=LO:HI"), "): ",
     inputs.slice(0, 4).map((each, index) => [index ? ", " : "", name(each, 40)]), inputs.length > 4 ? ` and ${inputs.length - 4} more` : "",
     free.length ? " may be any whole number. " : " assumed by default. "] : [];

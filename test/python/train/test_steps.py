@@ -66,13 +66,13 @@ def test_gradients_have_names(mlp):
 
 def test_loss_by_the_outputs_is_said(mlp, tmp_path):
     _, said = report(mlp, "--train")
-    assert said == f"mpopt: warning: {mlp}: no --loss is given: 'mse:y,target' is taken, by the outputs\n"
+    assert said == f"mpopt: warning: {mlp}: no loss is given: 'mse:y,target' is taken, by the outputs\n"
     assert report(mlp, "--train", "--loss", "mse")[1] == ""
     # A model that returns its loss beside what it predicts.
     text = MLP.replace("(float[8, 2] y)", "(float[8, 2] logits, float loss)").replace(
         "y = Tanh (c)", "logits = Tanh (c)\n loss = ReduceMean <keepdims = 0> (c)")
     _, said = report(save(tmp_path / "own.onnx", text), "--train")
-    assert "no --loss is given: 'sum:loss' is taken" in said
+    assert "no loss is given: 'sum:loss' is taken" in said
 
 
 @pytest.mark.parametrize("form", ["onnx", "mlir"])
