@@ -67,8 +67,7 @@ void Model::addConstants(Graph &graph) {
       continue;
     }
     Value *value = define(graph, tensor.name(), {tensor.data_type(), 0});
-    if (value->kind.isFloat())
-      value->constant = &tensor;
+    (value->kind.isFloat() ? value->constant : value->stored) = &tensor;
   }
   for (const onnx::SparseTensorProto &sparse :
        graph.proto->sparse_initializer()) {
@@ -133,10 +132,10 @@ bool Model::isConstantNode(Node &node) {
   if (!attribute.ref_attr_name().empty())
     return false;
   if (attribute.name() == "value") {
-    if (attribute.t().data_type() != TensorProto::FLOAT)
-      return false;
-    node.outputs[0]->constant = &attribute.t();
-    return true;
+    bool isFloat = attribute.t().data_type() == TensorProto::FLOAT;
+    Value *value = node.outputs[0];
+    (isFloat ? value->constant : value->stored) = &attribute.t();
+    return isFloat;
   }
   TensorProto &tensor = made.emplace_back();
   if (!makeTensor(attribute, tensor))

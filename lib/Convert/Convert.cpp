@@ -165,7 +165,7 @@ Expected<Conversion> OnnxConverter::convert(const ConvertRequest &request) {
   Model model(proto, isHalf ? kTakesHalf : kTakesBfloat, state->functions,
               request.assumed);
   model.build();
-  if (Error error = decide(model, request))
+  if (Error error = decide(model, request, *state->tensors))
     return std::move(error);
   countWork(model, request, report);
   report.isChanged = becomesLow(model);

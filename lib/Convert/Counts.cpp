@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Decide.h"
+#include "SettledCounts.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -21,7 +22,10 @@ using onnx::TensorProto;
 namespace {
 class Counts {
 public:
-  explicit Counts(Model &model) : model(model) {}
+  Counts(Model &model, TensorSource &tensors)
+      : model(model),
+        settled(tensors, model.low == kTakesHalf ? FloatFormat::f16()
+                                                 : FloatFormat::bf16()) {}
   void run();
 
 private:
@@ -31,6 +35,7 @@ private:
   void keepArgument(Value *value);
 
   Model &model;
+  SettledCounts settled;
   llvm::DenseMap<const Value *, bool> known;
   llvm::DenseSet<const Value *> kept;
 };
@@ -144,7 +149,8 @@ void Counts::run() {
         Model::widen(group, "the sign of constants that may round to 0");
     if (!node.isStandard("Cast") || node.inputs.empty() || !node.inputs[0] ||
         !node.inputs[0]->kind.isFloat() || node.outputs.empty() ||
-        !node.outputs[0] || !isInteger(node.outputs[0]))
+        !node.outputs[0] || !isInteger(node.outputs[0]) ||
+        settled.holds(node.inputs[0]))
       return;
     if (isCount(node.outputs[0]))
       keepSlice(node.inputs[0], why);
@@ -153,4 +159,6 @@ void Counts::run() {
   });
 }
 
-void convert::keepCounts(Model &model) { Counts(model).run(); }
+void convert::keepCounts(Model &model, TensorSource &tensors) {
+  Counts(model, tensors).run();
+}

@@ -371,12 +371,13 @@ static void settleOutputs(Model &model) {
       Model::widen(group, "an op in FP32 gives it");
 }
 
-Error convert::decide(Model &model, const ConvertRequest &request) {
+Error convert::decide(Model &model, const ConvertRequest &request,
+                      TensorSource &tensors) {
   markLive(model);
   pairStates(model);
   if (Error error = keepBorders(model, request))
     return error;
-  keepCounts(model);
+  keepCounts(model, tensors);
   keepIslands(model);
   if (Error error = applyRequest(model, request))
     return error;

@@ -5,6 +5,7 @@
 #define MPOPT_LIB_CONVERT_DECIDE_H
 
 #include "Graph.h"
+#include "Tensors.h"
 
 #include "mpopt/Convert/Convert.h"
 
@@ -14,13 +15,14 @@ namespace mpopt::convert {
 void markLive(Model &model);
 
 /// Keeps in FP32 what leads to a shape, an index or a count, and what a cast to
-/// integers reads.
-void keepCounts(Model &model);
+/// integers reads, unless no rounding moves the integers.
+void keepCounts(Model &model, TensorSource &tensors);
 
 /// Widens the groups that stay in FP32: by the request, by what the file says
 /// itself, and what lies between them. The error says which word of the request
 /// fits nothing.
-llvm::Error decide(Model &model, const ConvertRequest &request);
+llvm::Error decide(Model &model, const ConvertRequest &request,
+                   TensorSource &tensors);
 
 /// True if any value changes its type.
 bool becomesLow(Model &model);

@@ -68,6 +68,8 @@ struct Value {
   Group *def = nullptr;
   /// The FP32 constant, which is stored in each type in which it is read.
   const onnx::TensorProto *constant = nullptr;
+  /// The elements of another constant.
+  const onnx::TensorProto *stored = nullptr;
   bool isInput = false;   ///< of the model
   bool isDefault = false; ///< an input that has a value in the file
   bool isLive = false;

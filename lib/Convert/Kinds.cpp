@@ -197,7 +197,9 @@ llvm::SmallVector<Kind> convert::inferKinds(const Node &node) {
       continue;
     if (auto it = bound.find(slot->variable); it != bound.end())
       kind = it->second;
-    else
+    // An operand whose type is not known, as that of a comparison, is as good
+    // as any other.
+    else if (!node.signature->hasInput(slot->variable))
       kind.dtype = onlyType(*slot, node);
   }
   return kinds;

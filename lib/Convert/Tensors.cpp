@@ -175,6 +175,10 @@ Expected<ArrayRef<char>> TensorSource::find(const TensorProto &tensor,
   switch (getStored(tensor)) {
   case TensorProto::DOUBLE:
     return view(tensor.double_data());
+  case TensorProto::INT64:
+    return view(tensor.int64_data());
+  case TensorProto::INT32:
+    return view(tensor.int32_data());
   case TensorProto::FLOAT16:
   case TensorProto::BFLOAT16:
     for (int32_t value : tensor.int32_data()) {
