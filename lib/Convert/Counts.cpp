@@ -150,7 +150,7 @@ void Counts::run() {
     if (!node.isStandard("Cast") || node.inputs.empty() || !node.inputs[0] ||
         !node.inputs[0]->kind.isFloat() || node.outputs.empty() ||
         !node.outputs[0] || !isInteger(node.outputs[0]) ||
-        settled.holds(node.inputs[0]))
+        settled.holds(node.outputs[0]))
       return;
     if (isCount(node.outputs[0]))
       keepSlice(node.inputs[0], why);

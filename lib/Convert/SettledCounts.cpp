@@ -16,6 +16,7 @@
 #include "mpopt/Numerics/Unary.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
 #include <cmath>
 #include <cstring>
@@ -26,10 +27,11 @@ using namespace mpopt::convert;
 using llvm::ArrayRef;
 using llvm::StringRef;
 using onnx::TensorProto;
+using range::Truth;
 
 /// Ops that give the elements of operand 0 another shape or order.
-static constexpr StringRef kViews[] = {"Identity",  "Reshape", "Flatten",
-                                       "Squeeze",   "Expand",  "Unsqueeze",
+static constexpr StringRef kViews[] = {"Identity", "Reshape", "Flatten",
+                                       "Squeeze",  "Expand",  "Unsqueeze",
                                        "Transpose"};
 
 /// Distinct elements that are followed one by one: more than there are
@@ -71,65 +73,126 @@ std::vector<FloatRange> SettledCounts::read(const TensorProto &tensor) {
   }
 }
 
-static FloatRange combine(StringRef op, const FloatRange &a,
-                          const FloatRange &b, const ComputeError &error) {
-  return op == "Add"   ? range::add(a, b)
-         : op == "Sub" ? range::sub(a, b)
-         : op == "Mul" ? range::mul(a, b)
-                       : range::div(a, b, error);
+/// The integers that a cast makes, by truncation; of what is not finite each
+/// runtime makes its own.
+static FloatRange truncate(const FloatRange &x) {
+  constexpr double kEnd = 0x1p63;
+  bool isKnown = x.isFinite() && x.finite.lo > -kEnd && x.finite.hi < kEnd;
+  FloatRange result = FloatRange::of(
+      isKnown ? Interval(std::trunc(x.finite.lo), std::trunc(x.finite.hi))
+              : Interval(-kEnd, kEnd));
+  result.integral = true;
+  return result;
 }
 
-std::vector<FloatRange> SettledCounts::compute(const Node &node) {
+static Truth readTruth(const FloatRange &x) {
+  return {x.contains(1), x.contains(0)};
+}
+
+/// What a kernel computes of one element of each operand.
+static std::optional<FloatRange> computeElement(const Node &node,
+                                                ArrayRef<FloatRange> x,
+                                                const ComputeError &error) {
   StringRef op = node.proto->op_type();
   bool isFloat = node.outputs.front()->kind.isFloat();
-  auto error = ComputeError::in(low);
-  std::vector<FloatRange> first = find(node.inputs.front());
-  if (llvm::is_contained({"Add", "Sub", "Mul", "Div"}, op) &&
-      (isFloat || op != "Div")) {
-    std::vector<FloatRange> second = find(node.inputs.back());
-    // Which elements meet is known if one operand has a single number.
-    if (first.size() != 1 && second.size() != 1)
-      return {};
-    std::vector<FloatRange> results;
-    for (const FloatRange &a : first)
-      for (const FloatRange &b : second)
-        results.push_back(combine(op, a, b, error));
-    return results;
-  }
-  if (op == "Cast" ? isFloat : llvm::is_contained(kViews, op))
-    return first;
+  using range::Comparison;
+  auto comparison = llvm::StringSwitch<std::optional<Comparison>>(op)
+                        .Case("Equal", Comparison::Equal)
+                        .Case("Less", Comparison::Less)
+                        .Case("LessOrEqual", Comparison::LessEqual)
+                        .Case("Greater", Comparison::Greater)
+                        .Case("GreaterOrEqual", Comparison::GreaterEqual)
+                        .Default(std::nullopt);
+  if (x.size() == 3)
+    return op == "Where"
+               ? std::optional(range::where(readTruth(x[0]), x[1], x[2]))
+               : std::nullopt;
+  if (x.size() == 2 && comparison)
+    return range::compare(*comparison, x[0], x[1]).toRange();
+  if (x.size() == 2)
+    return op == "Add"   ? std::optional(range::add(x[0], x[1]))
+           : op == "Sub" ? range::sub(x[0], x[1])
+           : op == "Mul" ? range::mul(x[0], x[1])
+           : op == "Min" ? range::min(x[0], x[1])
+           : op == "Max" ? range::max(x[0], x[1])
+           : op == "Div" && isFloat
+               ? std::optional(range::div(x[0], x[1], error))
+               : std::nullopt;
+  if (op == "Cast")
+    return isFloat ? x[0] : truncate(x[0]);
   std::optional<UnaryFunction> function = parseUnaryFunction(op.lower());
-  if (!function || node.proto->attribute_size() > 0 || node.inputs.size() != 1)
-    return {};
-  for (FloatRange &x : first)
-    x = apply(Unary{*function}, x, error);
-  return first;
+  if (!function || node.proto->attribute_size() > 0)
+    return std::nullopt;
+  return apply(Unary{*function}, x[0], error);
 }
 
-std::vector<FloatRange> SettledCounts::find(const Value *value) {
+SettledCounts::Elements SettledCounts::compute(const Value *value) {
+  const Node &node = *value->maker;
+  if (llvm::is_contained(kViews, StringRef(node.proto->op_type())))
+    return {value, find(node.inputs.front()).ranges};
+  if (node.inputs.size() > 3)
+    return {};
+  Elements result{nullptr, {}};
+  size_t count = 1;
+  llvm::SmallVector<Elements, 3> operands;
+  for (const Value *input : node.inputs) {
+    const Elements &operand = operands.emplace_back(find(input));
+    if (operand.ranges.empty())
+      return {};
+    if (operand.ranges.size() == 1)
+      continue;
+    // Which elements meet is known of those that began as the same ones.
+    if (count > 1 && operand.source != result.source)
+      return {};
+    result.source = operand.source;
+    count = operand.ranges.size();
+  }
+  for (size_t at = 0; at < count; ++at) {
+    llvm::SmallVector<FloatRange, 3> x;
+    for (const Elements &operand : operands)
+      x.push_back(operand.ranges[operand.ranges.size() == 1 ? 0 : at]);
+    auto range = computeElement(node, x, ComputeError::in(low));
+    if (!range)
+      return {};
+    result.ranges.push_back(*range);
+  }
+  return result;
+}
+
+SettledCounts::Elements SettledCounts::find(const Value *value) {
   if (!value)
     return {};
   auto [it, isNew] = known.try_emplace(value);
   if (!isNew)
     return it->second;
-  std::vector<FloatRange> found;
+  Elements found{value, {}};
   const TensorProto *stored = value->constant ? value->constant : value->stored;
   if (stored)
-    found = read(*stored);
+    found.ranges = read(*stored);
   else if (const Node *node = value->maker;
-           node && onnx_import::normalizeDomain(node->proto->domain()).empty() &&
+           node &&
+           onnx_import::normalizeDomain(node->proto->domain()).empty() &&
            node->bodies.empty() && !node->inputs.empty())
-    found = compute(*node);
+    found = compute(value);
   // In FP32 or low, whichever the plan takes.
   if (value->kind.isFloat())
-    for (FloatRange &x : found)
+    for (FloatRange &x : found.ranges)
       x = join(join(x, x.store(FloatFormat::f32())), x.store(low));
   return known[value] = std::move(found);
 }
 
-bool SettledCounts::holds(const Value *value) {
-  std::vector<FloatRange> elements = find(value);
-  return !elements.empty() && llvm::all_of(elements, [](const FloatRange &x) {
-    return x.isFinite() && std::trunc(x.finite.lo) == std::trunc(x.finite.hi);
+bool SettledCounts::holds(const Value *integers) {
+  Elements elements = find(integers);
+  if (elements.ranges.empty())
+    return false;
+  bool isPoint = llvm::all_of(elements.ranges, [](const FloatRange &x) {
+    return x.isFinite() && x.finite.lo == x.finite.hi;
   });
+  // A Where may leave out those that are not known.
+  return isPoint || (!integers->uses.empty() &&
+                     llvm::all_of(integers->uses, [&](const Use &use) {
+                       return use.node && use.node->outputs.size() == 1 &&
+                              use.node->outputs[0] &&
+                              holds(use.node->outputs[0]);
+                     }));
 }

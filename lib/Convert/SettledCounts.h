@@ -19,19 +19,24 @@ public:
   SettledCounts(TensorSource &tensors, const FloatFormat &low)
       : tensors(tensors), low(low) {}
 
-  /// True if a cast to integers gives the same ones of `value`, whichever of
-  /// the ops before it are low.
-  bool holds(const Value *value);
+  /// True if all that is made of the results of a cast to integers is the same,
+  /// whichever of the ops before it are low.
+  bool holds(const Value *integers);
 
 private:
-  /// Empty where nothing is known.
-  std::vector<FloatRange> find(const Value *value);
-  std::vector<FloatRange> compute(const Node &node);
+  /// The distinct elements of a constant, or what became of each. Two values of
+  /// one source have the same elements at the same places.
+  struct Elements {
+    const Value *source = nullptr;
+    std::vector<FloatRange> ranges; ///< empty: not known
+  };
+  Elements find(const Value *value);
+  Elements compute(const Value *value);
   std::vector<FloatRange> read(const onnx::TensorProto &tensor);
 
   TensorSource &tensors;
   const FloatFormat &low;
-  llvm::DenseMap<const Value *, std::vector<FloatRange>> known;
+  llvm::DenseMap<const Value *, Elements> known;
 };
 
 } // namespace mpopt::convert
