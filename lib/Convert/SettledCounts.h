@@ -24,7 +24,7 @@ public:
   bool holds(const Value *integers);
 
 private:
-  /// The distinct elements of a constant, or what became of each. Two values of
+  /// The distinct elements of a constant, or the results of each. Two values of
   /// one source have the same elements at the same places.
   struct Elements {
     const Value *source = nullptr;

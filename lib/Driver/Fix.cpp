@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Driver/Conversion/Fixer.h"
+#include "lib/Driver/Conversion/Verify.h"
 #include "mpopt/Driver/Actions.h"
 #include "mpopt/Driver/Output.h"
 
@@ -42,6 +43,22 @@ static std::string getOutput(const Options &options) {
   return path.str().str();
 }
 
+/// Runs the result beside the model, from which it must not be far.
+static Error verify(const Options &options, StringRef path, Fixer &fixer) {
+  if (options.convert.verify.empty() || !fixer.isChanged())
+    return Error::success();
+  Expected<VerifiedConversion> verified =
+      verifyConversion(options, path, fixer.model().path(), fixer.inputs());
+  if (!verified)
+    return verified.takeError();
+  std::string obstacle = findObstacle(*verified, getMaxError(options.convert));
+  if (!obstacle.empty())
+    return llvm::createStringError(obstacle);
+  if (!options.quiet)
+    llvm::outs() << describe(*verified) << '\n';
+  return Error::success();
+}
+
 /// The exit status, by what the result's findings are.
 static Expected<int> run(const Options &options, StringRef path) {
   auto file = readInputFile(path);
@@ -60,6 +77,8 @@ static Expected<int> run(const Options &options, StringRef path) {
     if (!fixer.isChanged())
       llvm::outs() << "nothing to fix: no tried fix changes the model\n";
   }
+  if (Error error = verify(options, path, fixer))
+    return std::move(error);
   if (options.dryRun)
     return kClean;
   if (!fixer.isChanged())

@@ -1,4 +1,4 @@
-"""Runs a converted model beside its source: what `mpopt --convert --verify` asks.
+"""Runs a converted model beside its source: what `--verify` of `mpopt --convert` and `mpopt --fix` asks.
 
 Both models are FP32 with their roundings as casts (lib/Convert/Restore.cpp); values are paired by name. The answer is JSON
 on standard output."""
@@ -98,7 +98,7 @@ def _read_low(texts) -> dict[str, str]:
 
 
 def _parse(arguments) -> argparse.Namespace:
-    parser = _console.Parser(prog="mpopt --convert --verify")
+    parser = _console.Parser(prog="mpopt --verify")
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("result", type=pathlib.Path)
     parser.add_argument("--data", type=pathlib.Path)

@@ -110,8 +110,7 @@ def convert(model, output: PathLike | None = None, *, to: To = "mixed-fp16",
         words += [word for name in assume_fp16 for word in ("--assume-fp16", _command.text("assume_fp16", name))]
         words += _interface(keep_io_types)
         words += [word for state in states for word in ("--state", _command.text("states", state))]
-        if verify is not None:
-            words += ["--verify", f"random:{verify}" if isinstance(verify, int) else _command.text("verify", verify)]
+        words += verifying_options(verify)
         words += ["--opset", str(opset)] if opset is not None else []
         words += ["--policy", _command.text("policy", policy)] if policy is not None else []
         for name, number in (("max-error", max_error), ("min-low", min_low)):
@@ -175,6 +174,12 @@ def checked(model):
     if graph is not None and any(tensor.data_location == 1 for tensor in graph.initializer):
         raise Error("the weights are in other files: give the model's path")
     return model
+
+
+def verifying_options(verify: PathLike | int | None) -> list[str]:
+    if verify is None:
+        return []
+    return ["--verify", f"random:{verify}" if isinstance(verify, int) else _command.text("verify", verify)]
 
 
 def _keep_words(keep) -> list[str]:

@@ -29,12 +29,15 @@ class Fixed:
 def fix(model, output: PathLike | None = None, *, precision="fp16", unsafe: bool = False,
         inputs: Mapping | None = None, assume: tuple[float, float] | None = None,
         dims: Mapping[str, int] | None = None, input_shapes: Mapping | None = None,
-        target: PathLike | None = None) -> Fixed:
+        target: PathLike | None = None, verify: PathLike | int | None = None) -> Fixed:
     """Makes the fixes of findings in an ONNX model: `mpopt --fix`.
 
     model      a path, an `onnx.ModelProto`, or the bytes of one
     output     a file to write; without one the model is in `Fixed.model` alone
     unsafe     also make fixes that leave or add a finding, or change the numbers of FP32
+
+    verify     feeds (.npz), or how many drawn ones: the result is run beside the model in ONNX
+               Runtime, and no further off than 2 % of an output's largest magnitude
 
     The other arguments are those of `check`. Raises `mpopt.Error` if the model or an option is
     invalid."""
@@ -46,8 +49,9 @@ def fix(model, output: PathLike | None = None, *, precision="fp16", unsafe: bool
         file = stack.enter_context(ModelFile(converting.checked(model)))
         words = ["--fix", file.path, "-o", str(path), "--precision", _precisions.find(precision)]
         words += ["--unsafe-fixes"] if unsafe else []
+        words += converting.verifying_options(verify)
         words += _command.assuming_options(file.arrays, target=target, inputs=inputs, assume=assume, dims=dims,
                                            input_shapes=input_shapes)
         # 1: findings are left, which `check` of the result has.
         lines = _command.run(words, accepted=(0, 1), model="" if file.is_given else file.path).splitlines()
-        return Fixed(onnx.load(str(path)), tuple(line for line in lines if not line.startswith("nothing to fix")))
+        return Fixed(onnx.load(str(path)), tuple(line for line in lines if not line.startswith(("nothing to fix", "measured "))))

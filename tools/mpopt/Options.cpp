@@ -246,7 +246,7 @@ Error Validator::checkScales() {
        options.scales.headroom < 0 || options.scales.headroom > 8))
     return fail("--headroom: '" + text(OPT_headroom) +
                 "' is not a number from 0 to 8");
-  if (!has(OPT_max_error) || options.action == Action::Convert)
+  if (!has(OPT_max_error) || options.action != Action::Check)
     return Error::success();
   double error;
   if (!operands)
@@ -415,7 +415,7 @@ Error Validator::checkFixing() {
   options.dryRun = has(OPT_dry_run);
   if (!options.dryRun && isStream(options.output))
     return fail("--fix needs -o OUT, a file to write");
-  return Error::success();
+  return checkVerifying();
 }
 
 Error Validator::checkProbing() {
@@ -501,10 +501,19 @@ Error Validator::checkStates() {
 }
 
 Error Validator::checkVerifying() {
+  options.convert.verify = text(OPT_verify);
   StringRef feeds = options.convert.verify;
+  if (has(OPT_max_error)) {
+    Expected<double> share = parseShare("--max-error", text(OPT_max_error), 1);
+    if (!share)
+      return share.takeError();
+    options.convert.maxError = *share;
+  }
   if (feeds.empty()) {
     if (has(OPT_verify))
       return fail("--verify: the file name is empty");
+    if (has(OPT_max_error) && options.action == Action::Fix)
+      return fail("--max-error goes with --verify");
     return has(OPT_verify_tensors) ? fail("--verify-tensors goes with --verify")
                                    : Error::success();
   }
@@ -533,7 +542,6 @@ Error Validator::checkConverting() {
   asked.report = text(OPT_report);
   asked.writesAnyway = has(OPT_write_anyway);
   asked.withFixes = has(OPT_with_fixes);
-  asked.verify = text(OPT_verify);
   asked.verifiesTensors = has(OPT_verify_tensors);
   if (Error error = checkVerifying())
     return error;
@@ -543,12 +551,6 @@ Error Validator::checkConverting() {
     llvm::SmallVector<StringRef> names;
     list.split(names, ',', -1, /*KeepEmpty=*/false);
     asked.keepIo.insert(asked.keepIo.end(), names.begin(), names.end());
-  }
-  if (has(OPT_max_error)) {
-    Expected<double> share = parseShare("--max-error", text(OPT_max_error), 1);
-    if (!share)
-      return share.takeError();
-    asked.maxError = *share;
   }
   Expected<double> low =
       parseShare("--min-low", args.getLastArgValue(OPT_min_low, "0"), 1);

@@ -248,7 +248,7 @@ def powers_of_two : Switch<"powers-of-two">, Group<written>,
   Visibility<[InCheck]>,
   HelpText<"--scales that are powers of two">;
 defm max_error : Valued<"max-error">, Group<written>,
-  Visibility<[InCheck, InConvert]>, MetaVarName<"E">,
+  Visibility<[InCheck, InConvert, InFix]>, MetaVarName<"E">,
   HelpText<"the expected error of an output, of its largest magnitude, that "
            "--convert meets (0.02 to FP16, 0.12 to BF16, 0.15 to FP8) or exits 1, and that "
            "--keep-fp32 aims at with --precision fp8-e4m3 (0.125), mxfp8, nvfp4 "
@@ -304,11 +304,12 @@ defm state : Valued<"state">, Group<converted>, InConverting, Flags<[Repeated]>,
   MetaVarName<"IN=OUT[:CALLS]">,
   HelpText<"an input that gets the output of the call before: FP32 at both "
            "ends, errors add up over so many calls">;
-defm verify : Valued<"verify">, Group<converted>, InConverting,
+defm verify : Valued<"verify">, Group<converted>,
+  Visibility<[InConvert, InFix]>,
   MetaVarName<"FEEDS.npz|random[:N]">,
   HelpText<"run the result beside the source in ONNX Runtime, every rounding "
-           "restored, on these feeds or on N (default 8) drawn ones; exit 1 if "
-           "an output is off by more than --max-error">;
+           "restored, on these feeds or on N (default 8) drawn ones; no file "
+           "if an output is off by more than --max-error">;
 def verify_tensors : Switch<"verify-tensors">, Group<converted>, InConverting,
   HelpText<"with --verify: the errors of inner tensors, too, in --report">;
 defm min_low : Valued<"min-low">, Group<converted>, InConverting,

@@ -51,16 +51,6 @@ static constexpr StringRef kScaled = "fp8-qdq";
 // In metadata_props.
 static constexpr StringRef kStampKey = "mpopt.convert";
 
-/// Expected errors of less are asked for. Where nothing is said they are four
-/// times what is wanted, 0.5 % to FP16 and 3 % to BF16: estimates are within
-/// that factor (docs/effect.md), and nothing is kept of a model that is sound.
-/// The aim for FP8 is the wanted error: sound models are at 5 to 10 %.
-static double getMaxError(const ConvertOptions &asked) {
-  if (asked.to == kScaled)
-    return asked.maxError.value_or(0.15);
-  return asked.maxError.value_or(4 * (asked.isHalf() ? 0.005 : 0.03));
-}
-
 namespace {
 class Run {
 public:
@@ -410,8 +400,7 @@ Error Run::verify(StringRef written) {
   Expected<VerifiedConversion> verified =
       verifyConversion(options, path, written, inputs);
   if (!verified)
-    return llvm::createStringError("--verify: " +
-                                   llvm::toString(verified.takeError()));
+    return verified.takeError();
   judged.verified = std::move(*verified);
   std::string found =
       findObstacle(*judged.verified, getMaxError(options.convert));

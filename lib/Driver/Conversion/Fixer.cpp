@@ -11,6 +11,8 @@
 
 #include "Fixer.h"
 
+#include "Shapes.h"
+
 #include "mpopt/Report/RuleTable.h"
 #include "mpopt/Support/Printable.h"
 
@@ -174,6 +176,7 @@ Expected<bool> Fixer::runRounds() {
   for (unsigned round = 0;; ++round) {
     bool isChanged = false;
     auto fixed = [&](mlir::ModuleOp module, llvm::ArrayRef<TriedFix> fixes) {
+      shapes = listInputShapes(module);
       isChanged = round < kMostRounds && runRound(module, fixes);
     };
     CheckHooks hooks;

@@ -5,6 +5,7 @@
 #define MPOPT_LIB_DRIVER_CONVERSION_FIXER_H
 
 #include "PendingModel.h"
+#include "Verify.h"
 
 #include "mpopt/Driver/CheckModel.h"
 
@@ -38,6 +39,8 @@ public:
   /// The findings, and the fixes that were made for them.
   std::vector<std::string> listReasons() const;
   const ModelReport &result() const { return *last; }
+  /// What runs of the model may be fed.
+  AssumedInputs inputs() const { return {last->assumptions, shapes}; }
   const std::vector<std::string> &warnings() const { return notes; }
 
 private:
@@ -65,6 +68,7 @@ private:
   std::optional<PendingModel> pending;
   std::optional<ModelReport> last;
   std::string faultBefore, staleBefore;
+  std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;
   std::vector<std::string> notes;
   /// Fixes that were made, and those that are not.
   std::set<std::string> done, refused;

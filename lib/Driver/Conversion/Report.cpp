@@ -3,6 +3,8 @@
 
 #include "Report.h"
 
+#include "Verify.h"
+
 #include "mpopt/Report/JsonSupport.h"
 #include "mpopt/Report/TextStyle.h"
 #include "mpopt/Support/Printable.h"
@@ -156,14 +158,8 @@ std::string mpopt::sumUp(const Options &options,
   if (judged.error)
     text +=
         llvm::formatv(", expected error {0:F3} %", *judged.error * 100).str();
-  if (judged.verified) {
-    double largest = 0;
-    for (const VerifiedValue &output : judged.verified->outputs)
-      largest = std::max({largest, output.error, output.changed});
-    text += llvm::formatv(", measured {0:F3} % in {1}", largest * 100,
-                          plural(judged.verified->runs, "run"))
-                .str();
-  }
+  if (judged.verified)
+    text += ", " + describe(*judged.verified);
   return text;
 }
 

@@ -1,4 +1,4 @@
-//===- Verify.cpp - A conversion that is run beside its source
+//===- Verify.cpp - A result that is run beside its source
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Both models are written once more, as FP32 with all roundings, and run by the
@@ -14,6 +14,7 @@
 #include "mpopt/Import/Format.h"
 #include "mpopt/Report/JsonReader.h"
 #include "mpopt/Report/JsonSupport.h"
+#include "mpopt/Report/TextStyle.h"
 #include "mpopt/Support/InputFile.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -23,6 +24,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
+#include <algorithm>
 #include <climits>
 #include <unistd.h>
 
@@ -158,9 +160,9 @@ static void addTensors(Side &source, Side &result) {
     side->model->addOutputs(result.restored.tensors);
 }
 
-Expected<VerifiedConversion>
-mpopt::verifyConversion(const Options &options, StringRef source,
-                        StringRef result, const AssumedInputs &inputs) {
+static Expected<VerifiedConversion> runBoth(const Options &options,
+                                            StringRef source, StringRef result,
+                                            const AssumedInputs &inputs) {
   Folder folder;
   if (folder.error)
     return llvm::createStringError("a temporary folder: " +
@@ -208,6 +210,31 @@ mpopt::verifyConversion(const Options &options, StringRef source,
   if (!answer)
     return answer.takeError();
   return readAnswer(*answer);
+}
+
+Expected<VerifiedConversion>
+mpopt::verifyConversion(const Options &options, StringRef source,
+                        StringRef result, const AssumedInputs &inputs) {
+  auto verified = runBoth(options, source, result, inputs);
+  if (!verified)
+    return llvm::createStringError("--verify: " +
+                                   llvm::toString(verified.takeError()));
+  return verified;
+}
+
+std::string mpopt::describe(const VerifiedConversion &verified) {
+  double largest = 0;
+  for (const VerifiedValue &output : verified.outputs)
+    largest = std::max({largest, output.error, output.changed});
+  return llvm::formatv("measured {0:F3} % in {1}", largest * 100,
+                       plural(verified.runs, "run"))
+      .str();
+}
+
+double mpopt::getMaxError(const ConvertOptions &asked) {
+  if (asked.to == "fp8-qdq")
+    return asked.maxError.value_or(0.15);
+  return asked.maxError.value_or(4 * (asked.isHalf() ? 0.005 : 0.03));
 }
 
 std::string mpopt::findObstacle(const VerifiedConversion &verified,

@@ -1,5 +1,6 @@
 """mpopt --fix writes tried fixes into the constants of a file."""
 
+import mpopt
 import numpy as np
 import onnx
 import pytest
@@ -108,3 +109,26 @@ def test_refuses(tmp_path, words, text):
     run = run_mpopt("--fix", *words, *JUDGED, cwd=tmp_path)
     assert run.returncode == 2 and text in run.stderr and len(run.stderr.splitlines()) == 1
     assert not (tmp_path / "out.onnx").exists()
+
+
+@pytest.mark.parametrize("most, status", [("0.02", 1), ("1e-9", 2)])
+def test_verified(tmp_path, most, status):
+    """Run beside the model. The fix leaves a finding behind."""
+    onnx.save(as_raw(), tmp_path / "m.onnx")
+    np.savez(tmp_path / "feeds.npz", x=np.linspace(-1, 1, 64, dtype=np.float32).reshape(1, 4, 16))
+    done = run_mpopt("--fix", tmp_path / "m.onnx", "-o", tmp_path / "out.onnx", *JUDGED, "--unsafe-fixes",
+                     "--verify", tmp_path / "feeds.npz", "--max-error", most)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert (tmp_path / "out.onnx").exists() == (status == 1)
+    assert ("measured 0.1" if status == 1 else "run beside the source, output 'y' is off by 0.1") in done.stdout + done.stderr
+
+
+def test_verified_in_python(tmp_path):
+    """Raised, the epsilon is larger than softmax's small results: the reciprocals of those are others."""
+    inputs = {"x": [(-50, 50), mpopt.Normal(0, 15)]}
+    np.savez(tmp_path / "near.npz", x=np.linspace(-1, 1, 64, dtype=np.float32).reshape(1, 4, 16))
+    fixed = mpopt.fix(as_raw(), inputs=inputs, unsafe=True, verify=tmp_path / "near.npz")
+    assert fixed.changes
+    assert not any("measured" in line for line in fixed.changes)
+    with pytest.raises(mpopt.Error, match="output 'y' is off by 100"):
+        mpopt.fix(as_raw(), inputs=inputs, unsafe=True, verify=2)
