@@ -13,7 +13,7 @@ namespace mpopt::convert {
 /// Rules go from the one opset up to the other. Before, elements were paired by
 /// attributes.
 inline constexpr int64_t kFirstOpset = 7;
-inline constexpr int64_t kLastOpset = 24;
+inline constexpr int64_t kLastOpset = 24; // of onnx 1.19 to 1.21
 
 /// One node on its way to a later opset.
 class Raiser {

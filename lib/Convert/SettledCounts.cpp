@@ -76,7 +76,7 @@ std::vector<FloatRange> SettledCounts::read(const TensorProto &tensor) {
 /// The integers that a cast makes, by truncation; of what is not finite each
 /// runtime makes its own.
 static FloatRange truncate(const FloatRange &x) {
-  constexpr double kEnd = 0x1p63;
+  constexpr double kEnd = 0x1p63; // of INT64
   bool isKnown = x.isFinite() && x.finite.lo > -kEnd && x.finite.hi < kEnd;
   FloatRange result = FloatRange::of(
       isKnown ? Interval(std::trunc(x.finite.lo), std::trunc(x.finite.hi))
