@@ -32,7 +32,8 @@ private:
   bool isCount(const Value *value);
   bool isCountIn(const Use &use);
   void keepSlice(Value *value, StringRef why);
-  void keepArgument(Value *value);
+  void keepArgument(Value *value, StringRef why);
+  void keepPositions(Node &node);
 
   Model &model;
   SettledCounts settled;
@@ -119,19 +120,47 @@ void Counts::keepSlice(Value *first, StringRef why) {
   }
 }
 
-/// A cast to integers reads its operand before any rounding, behind Floor and
-/// its like the operand of that.
-void Counts::keepArgument(Value *value) {
-  constexpr StringRef why = "a cast to integers reads it";
+/// A value is read before any rounding, behind Floor and its like the operand
+/// of that.
+void Counts::keepArgument(Value *value, StringRef why) {
   while (value && value->kind.isFloat() && value->maker && value->def &&
          value->maker->bodies.empty()) {
     Node &node = *value->maker;
     for (Group *group : llvm::concat<Group *>(node.reads, node.gives))
       Model::widen(group, why, /*force=*/true);
-    if (!llvm::is_contained({"Floor", "Ceil", "Round", "Clip"},
-                            StringRef(node.proto->op_type())))
+    if (!isView(node) && !llvm::is_contained({"Floor", "Ceil", "Round", "Clip"},
+                                             StringRef(node.proto->op_type())))
       return;
     value = node.inputs.empty() ? nullptr : node.inputs[0];
+  }
+}
+
+/// Whole numbers that are compared, as positions with a length. Past a power of
+/// two the low type has only every other one. Where either side stays below,
+/// the order is right whatever becomes of the other.
+void Counts::keepPositions(Node &node) {
+  constexpr StringRef why = "compares positions";
+  if (!llvm::is_contained(
+          {"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"},
+          StringRef(node.proto->op_type())) ||
+      !onnx_import::normalizeDomain(node.proto->domain()).empty() ||
+      node.inputs.size() != 2)
+    return;
+  double most = model.low == kTakesHalf ? 0x1p11 : 0x1p8;
+  auto isPosition = [](const Value *value) {
+    while (value && value->maker && isView(*value->maker))
+      value = value->maker->inputs[0];
+    return value && value->maker && value->maker->isStandard("Cast") &&
+           value->maker->inputs[0] && isInteger(value->maker->inputs[0]);
+  };
+  if (llvm::none_of(node.inputs, isPosition) ||
+      llvm::any_of(node.inputs, [&](const Value *value) {
+        return !value || !value->kind.isFloat() || settled.isBelow(value, most);
+      }))
+    return;
+  for (auto [value, group] : llvm::zip(node.inputs, node.reads)) {
+    Model::widen(group, why, /*force=*/true);
+    keepArgument(value, why);
   }
 }
 
@@ -143,6 +172,7 @@ void Counts::run() {
     for (auto [index, value] : llvm::enumerate(node.inputs))
       if (value && value->kind.isFloat() && isFloatCount(node, index))
         keepSlice(value, why);
+    keepPositions(node);
     // Sign jumps at 0, which small constants are rounded to.
     if (node.isStandard("Sign") && node.inputs[0] && node.inputs[0]->constant)
       for (Group *group : node.reads)
@@ -155,7 +185,7 @@ void Counts::run() {
     if (isCount(node.outputs[0]))
       keepSlice(node.inputs[0], why);
     else
-      keepArgument(node.inputs[0]);
+      keepArgument(node.inputs[0], "a cast to integers reads it");
   });
 }
 

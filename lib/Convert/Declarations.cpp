@@ -5,7 +5,11 @@
 
 #include "Tensors.h"
 
+#include "mpopt/Numerics/FloatFormat.h"
+
 #include "llvm/ADT/STLExtras.h"
+
+#include <cstring>
 
 using namespace mpopt;
 using namespace mpopt::convert;
@@ -30,6 +34,31 @@ void Rewriter::store(const TensorProto &from, StringRef name, Width width,
     convertLater(to, dtypeOf(kLow));
 }
 
+/// An epsilon that would be 0 is the smallest number: nothing is divided by 0
+/// that was not before, and no sum is further off than by its rounding.
+void Rewriter::storeConstant(const Value &value, StringRef name, Width width,
+                             TensorProto &to) const {
+  store(*value.constant, name, width, to);
+  bool isOne =
+      llvm::all_of(to.dims(), [](int64_t dim) { return dim == 1; }) &&
+      (to.float_data_size() == 1 || to.raw_data().size() == sizeof(float));
+  if (width != kLow || !isOne || !value.isGuard)
+    return;
+  float number = to.float_data_size() ? to.float_data(0) : 0;
+  if (!to.float_data_size())
+    std::memcpy(&number, to.raw_data().data(), sizeof(float));
+  const FloatFormat &format =
+      model.low == kTakesHalf ? FloatFormat::f16() : FloatFormat::bf16();
+  if (!(number > 0) || format.round(number) > 0)
+    return;
+  to = *value.constant;
+  to.set_name(name.str());
+  auto least = float(format.minSubnormal);
+  TensorSource::setRaw(
+      to, std::string(reinterpret_cast<const char *>(&least), sizeof(float)));
+  convertLater(to, dtypeOf(kLow));
+}
+
 void Rewriter::emitInitializers(onnx::GraphProto &graph, Graph &of) {
   Tensors kept;
   for (const TensorProto &tensor : graph.initializer()) {
@@ -45,7 +74,7 @@ void Rewriter::emitInitializers(onnx::GraphProto &graph, Graph &of) {
     }
     for (Width width : {kWide, kLow})
       if (value->isNeeded[width])
-        store(tensor, value->names[width], width, *kept.Add());
+        storeConstant(*value, value->names[width], width, *kept.Add());
   }
   graph.mutable_initializer()->Clear();
   for (TensorProto &tensor : kept)

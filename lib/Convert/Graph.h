@@ -73,6 +73,8 @@ struct Value {
   bool isInput = false;   ///< of the model
   bool isDefault = false; ///< an input that has a value in the file
   bool isLive = false;
+  /// A constant that keeps from 0 what it is added to, or a lower limit.
+  bool isGuard = false;
   std::vector<Use> uses;
 
   /// The name in FP32 and in the low type; empty: not needed.

@@ -176,6 +176,11 @@ void GroupMaker::run() {
     node.reads.assign(node.inputs.size(), nullptr);
     return;
   }
+  // ONNX Runtime adds 16-bit floats up on GPUs alone, and each addition rounds.
+  if (domain.empty() && (op == "ScatterElements" || op == "ScatterND"))
+    if (const onnx::AttributeProto *by = findAttribute(node, "reduction");
+        by && by->s() != "none")
+      return allWide("adds up in the type of its elements");
   if (node.signature)
     bySignature(*node.signature);
   else if (llvm::is_contained(model.assumed, onnx_import::qualifiedType(

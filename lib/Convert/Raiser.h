@@ -46,7 +46,7 @@ public:
 
 private:
   onnx::TensorProto &addConstant(int index, int32_t dtype, bool isScalar,
-                           int64_t count);
+                                 int64_t count);
 };
 
 struct OpsetRule {

@@ -92,7 +92,7 @@ void Rewriter::emitConstant(Node &node, Nodes &out) {
     copy.clear_attribute();
     AttributeProto &attribute = getOwn(copy, "value");
     attribute.set_type(AttributeProto::TENSOR);
-    store(*value.constant, "", width, *attribute.mutable_t());
+    storeConstant(value, "", width, *attribute.mutable_t());
   }
 }
 
@@ -272,6 +272,16 @@ void Rewriter::describeOwnCast(Node &node) {
                             "the file's own cast, whose types have changed"});
 }
 
+/// True if a number keeps from 0 what it is added to, or is a lower limit.
+static bool isGuard(const Value &value) {
+  return llvm::all_of(value.uses, [](const Use &use) {
+    return Model::isWide(use.group) ||
+           (use.node &&
+            (use.node->isStandard("Add") || use.node->isStandard("Max") ||
+             (use.node->isStandard("Clip") && use.index == 1)));
+  });
+}
+
 void Rewriter::run() {
   model.forEachGraph([&](Graph &graph) {
     if (graph.owner && !graph.owner->isLive)
@@ -281,8 +291,11 @@ void Rewriter::run() {
         findNeeds(value);
   });
   model.forEachGraph([&](Graph &graph) {
-    for (Value &value : graph.storage)
+    for (Value &value : graph.storage) {
       nameValue(value);
+      // Before nodes move to the new graph.
+      value.isGuard = value.constant && isGuard(value);
+    }
   });
   emitGraph(model.main);
   model.proto.clear_functions();

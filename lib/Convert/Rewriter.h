@@ -50,6 +50,8 @@ private:
   void declareInputs(onnx::GraphProto &graph, Graph &of);
   void declareValues(ValueInfos &values, Graph &of);
   void emitInitializers(onnx::GraphProto &graph, Graph &of);
+  void storeConstant(const Value &value, llvm::StringRef name, Width width,
+                     onnx::TensorProto &to) const;
   void store(const onnx::TensorProto &from, llvm::StringRef name, Width width,
              onnx::TensorProto &to) const;
   int32_t dtypeOf(Width width) const;

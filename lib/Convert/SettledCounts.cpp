@@ -29,7 +29,6 @@ using llvm::StringRef;
 using onnx::TensorProto;
 using range::Truth;
 
-/// Ops that give the elements of operand 0 another shape or order.
 static constexpr StringRef kViews[] = {"Identity", "Reshape", "Flatten",
                                        "Squeeze",  "Expand",  "Unsqueeze",
                                        "Transpose"};
@@ -128,7 +127,7 @@ static std::optional<FloatRange> computeElement(const Node &node,
 
 SettledCounts::Elements SettledCounts::compute(const Value *value) {
   const Node &node = *value->maker;
-  if (llvm::is_contained(kViews, StringRef(node.proto->op_type())))
+  if (isView(node))
     return {value, find(node.inputs.front()).ranges};
   if (node.inputs.size() > 3)
     return {};
@@ -179,6 +178,19 @@ SettledCounts::Elements SettledCounts::find(const Value *value) {
     for (FloatRange &x : found.ranges)
       x = join(join(x, x.store(FloatFormat::f32())), x.store(low));
   return known[value] = std::move(found);
+}
+
+bool convert::isView(const Node &node) {
+  return onnx_import::normalizeDomain(node.proto->domain()).empty() &&
+         llvm::is_contained(kViews, StringRef(node.proto->op_type()));
+}
+
+bool SettledCounts::isBelow(const Value *value, double most) {
+  Elements elements = find(value);
+  return !elements.ranges.empty() &&
+         llvm::all_of(elements.ranges, [&](const FloatRange &x) {
+           return x.isFinite() && x.finite.lo > -most && x.finite.hi < most;
+         });
 }
 
 bool SettledCounts::holds(const Value *integers) {

@@ -22,6 +22,9 @@ public:
   /// True if all that is made of the results of a cast to integers is the same,
   /// whichever of the ops before it are low.
   bool holds(const Value *integers);
+  /// True if a constant, or what is computed of one, is below `most` in
+  /// magnitude.
+  bool isBelow(const Value *value, double most);
 
 private:
   /// The distinct elements of a constant, or the results of each. Two values of
@@ -38,6 +41,9 @@ private:
   const FloatFormat &low;
   llvm::DenseMap<const Value *, Elements> known;
 };
+
+/// True if the op gives the elements of operand 0 another shape or order.
+bool isView(const Node &node);
 
 } // namespace mpopt::convert
 
