@@ -173,6 +173,7 @@ static void refuseScan9(Raiser &at) {
   at.refuse("sequences of several lengths have no later form");
 }
 
+// In the order of opsets.
 static constexpr OpsetRule kRules[] = {
     {9, "BatchNormalization", raiseBatchNorm9},
     {9, "Upsample", raiseUpsample9},

@@ -29,6 +29,7 @@ using llvm::StringRef;
 using onnx::TensorProto;
 using range::Truth;
 
+// Another shape or order of the elements of operand 0.
 static constexpr StringRef kViews[] = {"Identity", "Reshape", "Flatten",
                                        "Squeeze",  "Expand",  "Unsqueeze",
                                        "Transpose"};
