@@ -9,17 +9,12 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
-#include "mpopt/Dialect/Ops/CoreOps.h"
-#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Ranges/Value/Expression.h"
 
 #include <cmath>
 #include <numbers>
-#include <numeric>
-#include <vector>
 
 using namespace mlir;
 using namespace mpopt;
@@ -97,58 +92,4 @@ std::optional<double> mpopt::shareOfSuppressed(Operation *suppression,
   double density = std::sqrt(2 / std::numbers::pi) / t;
   double beyond = std::log(2 * t * t / (k * k)) - std::numbers::egamma;
   return std::min(1.0, density * k * (1 + std::max(beyond, 0.0) / 2));
-}
-
-/// 1 for each of the variable's values of which a selection, behind an offset
-/// and a limit, takes the integers.
-static std::vector<double> findRead(Value integers, Value variable,
-                                    const std::vector<double> &points) {
-  std::vector<double> isRead(points.size(), 1);
-  while (
-      integers.hasOneUse() &&
-      isa<mp::AddOp, mp::SubOp, mp::MinOp, mp::MaxOp>(*integers.user_begin()))
-    integers = integers.user_begin()->getResult(0);
-  auto where = integers.hasOneUse()
-                   ? dyn_cast<mp::WhereOp>(*integers.user_begin())
-                   : mp::WhereOp();
-  auto condition = where ? Expression::ofValue(where.getCondition(), variable)
-                         : std::nullopt;
-  if (!condition)
-    return isRead;
-  condition->evaluate(points, isRead);
-  for (double &truth : isRead)
-    truth = truth == (where.getLhs() == integers);
-  return isRead;
-}
-
-std::optional<double> mpopt::shareOfFunction(Value value, Value integers,
-                                             const RangeAnalysis &ranges) {
-  constexpr double kMost = 1 << 14;      // positions of a long sequence
-  constexpr double kUncertain = 0x1p-20; // FP32 after eight roundings
-  std::optional<Expression> function = Expression::ofValue(value);
-  if (!function || isa<FloatType>(getElementType(function->variable())))
-    return std::nullopt;
-  Cell hull = ranges.of(function->variable()).hull();
-  if (!(hull.hi - hull.lo <= kMost))
-    return std::nullopt;
-  std::vector<double> points(size_t(hull.hi - hull.lo) + 1);
-  std::iota(points.begin(), points.end(), hull.lo);
-  std::vector<double> exact(points.size()), stored(points.size());
-  function->evaluate(points, exact);
-  function->evaluate(points, stored, /*asStored=*/true);
-  std::vector<double> isRead = findRead(integers, function->variable(), points);
-  double changed = 0, count = 0;
-  for (auto [is, becomes, reads] : llvm::zip_equal(exact, stored, isRead)) {
-    // FP32 does not know either on which side of an edge it is, but it is not
-    // off by a whole one.
-    double toEdge = std::fabs(is - std::round(is));
-    bool isAtEdge = toEdge < kUncertain * std::fabs(is);
-    bool isFar = std::fabs(is - becomes) > 1;
-    if (reads == 0 || !std::isfinite(is) || !std::isfinite(becomes) ||
-        (isAtEdge && !isFar))
-      continue;
-    ++count;
-    changed += isFar || std::trunc(is) != std::trunc(becomes);
-  }
-  return count > 0 ? changed / count : 0;
 }

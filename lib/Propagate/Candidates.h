@@ -29,13 +29,6 @@ bool suppressesBoxes(mlir::Operation *op);
 std::optional<double> shareOfSuppressed(mlir::Operation *suppression,
                                         const ErrorMoments &moments);
 
-/// The share of the whole numbers of which a function, cut off behind the
-/// point, changes as its steps are stored, among those that a selection by the
-/// same whole numbers leaves of the results `integers`. Nothing if it is none
-/// of whole numbers, or of too many.
-std::optional<double> shareOfFunction(mlir::Value value, mlir::Value integers,
-                                      const RangeAnalysis &ranges);
-
 } // namespace mpopt
 
 #endif // MPOPT_LIB_PROPAGATE_CANDIDATES_H

@@ -256,11 +256,12 @@ std::optional<double> ChangedDecisions::shareOfComparison(Operation *op) const {
 //===----------------------------------------------------------------------===//
 
 /// The share of whole numbers that change, with edges at a distance of 1.
-std::optional<double> ChangedDecisions::shareOfWhole(Value value) const {
+std::optional<double> ChangedDecisions::shareOfWhole(Value value,
+                                                     Value integers) const {
   Operation *whole = getMaker(value, Peel::InsertedCasts);
   if (isa_and_present<mp::FloorOp, mp::CeilOp, mp::TruncOp>(whole))
     value = whole->getOperand(0);
-  if (auto share = shareOfFunction(value, ranges.context()))
+  if (auto share = shareOfFunction(value, integers, ranges.context()))
     return share;
   if (!moments.isKnown(value))
     return std::nullopt;
@@ -409,7 +410,8 @@ std::optional<double> ChangedDecisions::shareChanged(Operation *op,
   Value value = op->getOperand(0);
   if (isa<mp::CastOp>(op))
     // A truth value is false for 0 alone, which rounding keeps.
-    return getElementType(result).isInteger(1) ? 0 : shareOfWhole(value);
+    return getElementType(result).isInteger(1) ? 0
+                                               : shareOfWhole(value, result);
   if (isa<mp::IsNanOp, mp::IsInfOp, mp::IsFiniteOp>(op))
     return 0; // a finite error makes no number NaN or Inf, nor the reverse
   if (suppressesBoxes(op))

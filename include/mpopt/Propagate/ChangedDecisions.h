@@ -57,7 +57,8 @@ private:
                                        double chosen,
                                        bool inOrder = false) const;
   std::optional<double> shareOfNearest(mlir::Value value, int64_t axis) const;
-  std::optional<double> shareOfWhole(mlir::Value value) const;
+  std::optional<double> shareOfWhole(mlir::Value value,
+                                     mlir::Value integers) const;
   void choose(mlir::Operation *op, mlir::Value result, double share);
   double squareOfChange(mlir::Operation *op, mlir::Value result) const;
 

@@ -20,7 +20,8 @@ namespace {
 /// A function of whole numbers at each of them, and with its steps as they are
 /// stored.
 struct FunctionOfWhole {
-  std::vector<double> exact, stored;
+  Value variable;
+  std::vector<double> points, exact, stored;
 
   /// Nothing if the value is none, or of too many numbers.
   static std::optional<FunctionOfWhole> of(Value value, TransferContext &ctx);
@@ -43,23 +44,47 @@ std::optional<FunctionOfWhole> FunctionOfWhole::of(Value value,
     return std::nullopt;
   std::vector<double> points(size_t(hull.hi - hull.lo) + 1);
   std::iota(points.begin(), points.end(), hull.lo);
-  FunctionOfWhole its = {points, points};
+  FunctionOfWhole its = {function->variable(), points, points, points};
   function->evaluate(points, its.exact);
   function->evaluate(points, its.stored, /*asStored=*/true);
   return its;
 }
 
-std::optional<double> mpopt::shareOfFunction(Value value,
+/// 1 for each of the numbers of which a selection by them, behind an offset and
+/// a limit, takes the integers.
+static std::vector<double> findRead(Value integers,
+                                    const FunctionOfWhole &function) {
+  std::vector<double> isRead(function.points.size(), 1);
+  while (
+      integers.hasOneUse() &&
+      isa<mp::AddOp, mp::SubOp, mp::MinOp, mp::MaxOp>(*integers.user_begin()))
+    integers = integers.user_begin()->getResult(0);
+  auto where = integers.hasOneUse()
+                   ? dyn_cast<mp::WhereOp>(*integers.user_begin())
+                   : mp::WhereOp();
+  auto condition =
+      where ? Expression::ofValue(where.getCondition(), function.variable)
+            : std::nullopt;
+  if (!condition)
+    return isRead;
+  condition->evaluate(function.points, isRead);
+  for (double &truth : isRead)
+    truth = truth == (where.getLhs() == integers);
+  return isRead;
+}
+
+std::optional<double> mpopt::shareOfFunction(Value value, Value integers,
                                              TransferContext &ctx) {
   auto function = FunctionOfWhole::of(value, ctx);
   if (!function)
     return std::nullopt;
+  std::vector<double> isRead = findRead(integers, *function);
   double changed = 0, count = 0;
-  for (auto [is, becomes] :
-       llvm::zip_equal(function->exact, function->stored)) {
+  for (auto [is, becomes, reads] :
+       llvm::zip_equal(function->exact, function->stored, isRead)) {
     // FP32 is not off by a whole one.
     bool isFar = std::fabs(is - becomes) > 1;
-    if (!std::isfinite(is) || !std::isfinite(becomes) ||
+    if (reads == 0 || !std::isfinite(is) || !std::isfinite(becomes) ||
         (FunctionOfWhole::isAtEdge(is, std::round(is)) && !isFar))
       continue;
     ++count;

@@ -18,9 +18,11 @@ namespace mpopt {
 class TransferContext;
 
 /// The share of the whole numbers of which a function, cut off behind the
-/// point, changes as its steps are stored. Nothing if it is none of whole
-/// numbers, or of too many.
-std::optional<double> shareOfFunction(mlir::Value value, TransferContext &ctx);
+/// point, changes as its steps are stored, among those that a selection by the
+/// same numbers leaves of the results `integers`. Nothing if it is none of
+/// whole numbers, or of too many.
+std::optional<double> shareOfFunction(mlir::Value value, mlir::Value integers,
+                                      TransferContext &ctx);
 
 /// The same of comparisons with numbers that the file holds: buckets of
 /// positions, whose edges a factor next to 1 decides.
