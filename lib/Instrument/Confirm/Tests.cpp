@@ -11,6 +11,8 @@
 
 #include "Tests.h"
 
+#include "SeenText.h"
+
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/SumEstimate.h"
 
@@ -54,6 +56,9 @@ private:
   bool wasFlushed() const {
     return judged && stored && stored->flushAt >= judged->flushAt;
   }
+  /// How many values are past the ends of the domain, as far as the histogram
+  /// tells; empty where it tells nothing.
+  std::string describePast() const;
   double round(double value) const {
     return judged ? judged->round(value) : value;
   }
@@ -136,6 +141,35 @@ TestResult Test::zero() const {
   return {Verdict::No};
 }
 
+std::string Test::describePast() const {
+  if (!seen.hasDistribution() || !std::isfinite(watch.hi) || watch.open)
+    return "";
+  // The ends that there are values on the side of: a histogram is of
+  // magnitudes.
+  double least = kInfinity, most = 0;
+  for (auto [occurs, end] : {std::pair(record.max > 0, watch.hi),
+                             std::pair(record.min < 0, -watch.lo)})
+    if (occurs) {
+      least = std::min(least, std::max(end, 0.0));
+      most = std::max(most, end);
+    }
+  // Bin 0 begins at 0, the others at 2^(bin - 151).
+  uint64_t some = 0, all = 0;
+  for (int bin = 0; bin < MPOPT_BINS; ++bin) {
+    int exponent = bin - MPOPT_BIN_OF_EXPONENT(0);
+    all += std::ldexp(1.0, exponent + 1) > least ? record.histogram[bin] : 0;
+    some +=
+        bin > 0 && std::ldexp(1.0, exponent) > most ? record.histogram[bin] : 0;
+  }
+  auto percent = [&](uint64_t count) {
+    return num(100 * double(count) / double(seen.finite()));
+  };
+  some = std::max<uint64_t>(some, 1);
+  return (some == all ? percent(all)
+                      : "between " + percent(some) + " and " + percent(all)) +
+         " % of its values were past the ends";
+}
+
 TestResult Test::domain() const {
   auto isOutside = [&](double lo, double hi) {
     if (watch.open && lo <= watch.lo && std::isfinite(watch.lo))
@@ -145,7 +179,7 @@ TestResult Test::domain() const {
     return lo < watch.lo || hi > watch.hi;
   };
   if (seen.finite() && isOutside(round(record.min), round(record.max)))
-    return {Verdict::Yes};
+    return {Verdict::Yes, describePast()};
   // Infinities are arguments, too, whoever made them.
   double lo = record.neg_inf ? -kInfinity : kInfinity,
          hi = record.pos_inf ? kInfinity : -kInfinity;
