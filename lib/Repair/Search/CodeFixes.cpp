@@ -4,7 +4,7 @@
 // Ranges depend on codes by their ends alone, so that most trials take the
 // errors of outputs again and nothing else (kTriedFixAttr). Where the ends clip
 // what is expected, ranges are those of a copy whose scale does not. Not
-// covered: other scales of blocks, and fixes that help only together.
+// covered: other scales of blocks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +27,7 @@
 #include "mpopt/Report/RuleTable.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -38,24 +39,29 @@ using namespace mpopt;
 /// of ../shared/quant add two thirds to a check of 36 ms.
 static constexpr size_t kMostTrials = 9, kMostOps = 20'000;
 
+/// Less is within what estimates are off by.
+static constexpr double kWorthTelling = 0.8;
+
 namespace {
-/// A copy of the module in which an op clips nothing that is expected.
+/// A copy of the module in which ops clip nothing that is expected.
 class WidenedCopy {
 public:
-  WidenedCopy(ModuleOp module, mp::QuantizeOp op, const StorageFormat &span)
-      : copy(cast<ModuleOp>(module->clone(mapping))), manager(*copy, nullptr) {
+  explicit WidenedCopy(ModuleOp module)
+      : copy(cast<ModuleOp>(module->clone(mapping))), manager(*copy, nullptr) {}
+
+  void widen(mp::QuantizeOp op, const StorageFormat &span) {
     auto its = cast<mp::QuantizeOp>(find(op));
-    widen(its, span);
+    giveSpan(its, span);
     for (Operation *user : its.getResult().getUsers())
       if (auto numbers = dyn_cast<mp::DequantizeOp>(user))
-        widen(numbers, span);
+        giveSpan(numbers, span);
   }
   ModuleOp get() { return *copy; }
   AnalysisManager analyses() { return manager; }
   Operation *find(Operation *op) const { return mapping.lookupOrNull(op); }
 
 private:
-  template <typename Op> static void widen(Op op, const StorageFormat &span);
+  template <typename Op> static void giveSpan(Op op, const StorageFormat &span);
 
   IRMapping mapping;
   OwningOpRef<ModuleOp> copy;
@@ -68,6 +74,15 @@ struct CodeFix {
   std::string kind, text;
 };
 
+/// The best fix of a finding, the first one where none helps alone, and the
+/// error that its output has then.
+struct BestFix {
+  FindingList::Entry *entry;
+  Operation *subject;
+  CodeFix fix;
+  double error;
+};
+
 class CodeFixTrials {
 public:
   CodeFixTrials(ModuleOp module, AnalysisManager analyses,
@@ -76,7 +91,8 @@ public:
   void run();
 
 private:
-  void tryFixes(FindingList::Entry &entry);
+  std::optional<BestFix> tryFixes(FindingList::Entry &entry);
+  void tryTogether(ArrayRef<BestFix> best);
   Operation *subjectOf(const FindingList::Entry &entry) const;
   std::vector<CodeFix> findFixes(Operation *op) const;
   void addFixes(mp::QuantizeOp op, std::vector<CodeFix> &fixes) const;
@@ -84,8 +100,8 @@ private:
   void addReducedRange(Operation *op, std::vector<CodeFix> &fixes) const;
   void addExclusion(ArrayRef<Operation *> ops,
                     std::vector<CodeFix> &fixes) const;
-  std::optional<WidenedCopy> widen(Operation *op);
-  std::optional<double> errorAfter(const CodeFix &fix, StringRef output,
+  bool widen(Operation *op, std::optional<WidenedCopy> &copy);
+  std::optional<double> errorAfter(ArrayRef<CodeFix> fixes, StringRef output,
                                    WidenedCopy *widened);
 
   ModuleOp module;
@@ -114,18 +130,16 @@ static double errorOf(const OutputEffects &effects, StringRef output) {
   return NAN;
 }
 
-std::optional<double> CodeFixTrials::errorAfter(const CodeFix &fix,
+std::optional<double> CodeFixTrials::errorAfter(ArrayRef<CodeFix> fixes,
                                                 StringRef output,
                                                 WidenedCopy *widened) {
-  if (left == 0)
-    return std::nullopt;
-  --left;
-  SmallVector<Operation *, 4> ops(fix.ops);
-  if (widened)
-    for (Operation *&op : ops)
-      op = widened->find(op);
-  for (Operation *op : ops)
-    op->setAttr(kTriedFixAttr, StringAttr::get(op->getContext(), fix.tried));
+  SmallVector<Operation *, 4> ops;
+  for (const CodeFix &fix : fixes)
+    for (Operation *op : fix.ops) {
+      ops.push_back(widened ? widened->find(op) : op);
+      ops.back()->setAttr(kTriedFixAttr,
+                          StringAttr::get(op->getContext(), fix.tried));
+    }
   double error =
       widened ? errorOf(OutputEffects(widened->get(), widened->analyses(), {}),
                         output)
@@ -136,7 +150,7 @@ std::optional<double> CodeFixTrials::errorAfter(const CodeFix &fix,
 }
 
 template <typename Op>
-void WidenedCopy::widen(Op op, const StorageFormat &span) {
+void WidenedCopy::giveSpan(Op op, const StorageFormat &span) {
   OpBuilder builder(op);
   Type scale = getElementType(op.getScale());
   op.getScaleMutable().assign(
@@ -152,8 +166,9 @@ void WidenedCopy::widen(Op op, const StorageFormat &span) {
           .getResult());
 }
 
-/// The copy for fixes of an op whose ends clip; nothing where they do not.
-std::optional<WidenedCopy> CodeFixTrials::widen(Operation *op) {
+/// Widens an op whose ends clip in a copy, which is made for the first one;
+/// false where they do not.
+bool CodeFixTrials::widen(Operation *op, std::optional<WidenedCopy> &copy) {
   auto quantize = dyn_cast<mp::QuantizeOp>(op);
   if (!quantize)
     if (auto numbers = dyn_cast<mp::DequantizeOp>(op))
@@ -166,8 +181,11 @@ std::optional<WidenedCopy> CodeFixTrials::widen(Operation *op) {
   // Less than half of the error leaves numbers about as they are.
   constexpr double kMuchClipped = 0.5;
   if (!error || error->clipped < kMuchClipped || !span)
-    return std::nullopt;
-  return std::make_optional<WidenedCopy>(module, quantize, *span);
+    return false;
+  if (!copy)
+    copy.emplace(module);
+  copy->widen(quantize, *span);
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -364,22 +382,30 @@ static std::string describeError(double error) {
 /// Fixes are found in the order of what they cost a run, and one is worth
 /// telling that is better than all before. Those that suffice come in this
 /// order, the others the best first.
-void CodeFixTrials::tryFixes(FindingList::Entry &entry) {
-  // Less is within what estimates are off by.
-  constexpr double kWorthTelling = 0.8;
+std::optional<BestFix> CodeFixTrials::tryFixes(FindingList::Entry &entry) {
   StringRef output = entry.finding.effect->output;
   double before = errorOf(now, output), best = before;
   Operation *op = subjectOf(entry);
   if (!op || std::isnan(before))
-    return;
+    return std::nullopt;
   std::vector<Fix> suffice, help;
-  std::optional<WidenedCopy> widened = widen(op);
-  for (const CodeFix &fix : findFixes(op)) {
+  std::optional<WidenedCopy> widened;
+  std::vector<CodeFix> fixes = findFixes(op);
+  if (fixes.empty())
+    return std::nullopt;
+  BestFix chosen = {&entry, op, fixes.front(), before};
+  if (left > 0)
+    widen(op, widened);
+  for (const CodeFix &fix : fixes) {
+    if (left == 0)
+      break;
+    --left;
     std::optional<double> after =
         errorAfter(fix, output, widened ? &*widened : nullptr);
     if (!after || !(*after < kWorthTelling * best))
       continue;
     best = *after;
+    chosen = {&entry, op, fix, best};
     bool isFine = *after < getThreshold(module, kEffectWarning);
     auto &list = isFine ? suffice : help;
     list.insert(isFine ? list.end() : list.begin(),
@@ -394,6 +420,45 @@ void CodeFixTrials::tryFixes(FindingList::Entry &entry) {
     entry.finding.fixes.push_back(std::move(fix));
     entry.actions.emplace_back();
   }
+  return chosen;
+}
+
+/// Where no fix suffices alone: one of each finding about an output at once,
+/// told at the worst one.
+void CodeFixTrials::tryTogether(ArrayRef<BestFix> best) {
+  if (best.size() < 2)
+    return;
+  double alone = kInfinity;
+  std::vector<CodeFix> all;
+  std::string texts;
+  std::optional<WidenedCopy> widened;
+  for (const BestFix &its : best) {
+    alone = std::min(alone, its.error);
+    all.push_back(its.fix);
+    widen(its.subject, widened);
+    // A list of more is read by nobody.
+    constexpr size_t kMostTold = 3;
+    if (all.size() <= kMostTold)
+      texts += (texts.empty() ? "" : "; ") + its.fix.text;
+    else if (all.size() == best.size())
+      texts += "; and so for " + std::to_string(all.size() - kMostTold) +
+               " more findings";
+  }
+  StringRef output = best.front().entry->finding.effect->output;
+  double enough = getThreshold(module, kEffectWarning);
+  if (alone < enough)
+    return;
+  std::optional<double> after =
+      errorAfter(all, output, widened ? &*widened : nullptr);
+  if (!after || !(*after < kWorthTelling * alone))
+    return;
+  FindingList::Entry &entry = *best.front().entry;
+  entry.finding.fixes.push_back({all.front().kind,
+                                 "all at once: " + texts + ": '" +
+                                     output.str() + "' is then " +
+                                     describeError(*after),
+                                 *after < enough});
+  entry.actions.emplace_back();
 }
 
 /// The worst findings first, as long as trials are left.
@@ -409,8 +474,17 @@ void CodeFixTrials::run() {
   llvm::stable_sort(worth, [](const auto *lhs, const auto *rhs) {
     return lhs->finding.effect->error > rhs->finding.effect->error;
   });
+  llvm::MapVector<StringRef, std::vector<BestFix>> best;
   for (FindingList::Entry *entry : worth)
-    tryFixes(*entry);
+    if (std::optional<BestFix> fix = tryFixes(*entry)) {
+      auto &others = best[entry->finding.effect->output];
+      if (llvm::none_of(others, [&](const BestFix &other) {
+            return other.subject == fix->subject;
+          }))
+        others.push_back(std::move(*fix));
+    }
+  if (!best.empty())
+    tryTogether(best.front().second);
 }
 
 void mpopt::tryCodeFixes(ModuleOp module, AnalysisManager analyses,
