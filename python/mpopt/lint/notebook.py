@@ -14,6 +14,10 @@ SUFFIX = ".ipynb"
 PYTHON_MAGICS = re.compile(r"%%(time|timeit|capture|prun|memit)\b")
 MAGIC = re.compile(r"^(\s*)([%!?].*|.*\?)$")
 ASSIGNED = re.compile(r"^(\s*[\w., ]+=\s*)[%!].*$")
+# A command of a shell that goes on in the next line.
+CONTINUED = re.compile(r"^\s*([\w., ]+=\s*)?[%!].*\\\s*$")
+# Magics that IPython takes without their sign.
+AUTOMAGIC = re.compile(r"^(cd|ls|ll|pwd|mkdir|rmdir|cp|mv|rm|cat|less|more|man|pip|conda)(\s+[\w./~-].*)?$")
 
 
 class NotebookError(Exception):
@@ -56,9 +60,11 @@ def as_python(code: str) -> str:
         return "\n".join(f"# {line}" for line in code.split("\n"))
     if is_python(code):
         return code
-    lines = []
+    lines: list[str] = []
+    goes_on = False
     for line in code.split("\n"):
-        line = MAGIC.sub(r"\1pass", line)
+        is_rest, goes_on = goes_on, line.rstrip().endswith("\\") if goes_on else bool(CONTINUED.match(line))
+        line = "" if is_rest else AUTOMAGIC.sub("pass", MAGIC.sub(r"\1pass", line))
         lines.append(ASSIGNED.sub(r"\1None", line))
     return "\n".join(lines)
 

@@ -57,6 +57,13 @@ def test_a_cell_that_is_no_python(tmp_path):
             "cell 3, line 2 is not valid Python")
 
 
+def test_commands_that_go_on_and_magics_without_a_sign(tmp_path):
+    path = write(tmp_path / "train.ipynb", [("code", "cd ..\nimport torch\n!python run.py \\\n    --size 4 \\\n    --last"),
+                                            ("code", CELLS[2][1]), CELLS[-1]])
+    finding, = json.loads(lint(path, "--format", "json").stdout)["findings"]
+    assert (finding["cell"], finding["line"], finding["rule"]) == (2, 3, "MP701")
+
+
 def test_no_cells(tmp_path):
     done = lint(write(tmp_path / "empty.ipynb", []))
     assert (done.returncode, done.stderr) == (0, "")
