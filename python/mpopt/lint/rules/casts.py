@@ -216,6 +216,8 @@ def cast_in_autocast(program: Program) -> Iterator[Report]:
                 and region.dtype in LOW and region.dtype != dtype:
             yield Report(event.node, f"the module is in {NAMES[dtype]}, and the region autocasts to {NAMES[region.dtype]}: its "
                          "weights are rounded to both")
+    fed = {id(node) for forward in program.of_kind(events.FORWARD) if is_in_type(program, forward)
+           for node in ast.walk(forward.node)}
     for event in program.of_kind(events.CAST):
         region = event.region
         if event.subject.kind != values.TENSOR or event.dtype not in LOW or region is None \
@@ -225,13 +227,23 @@ def cast_in_autocast(program: Program) -> Iterator[Report]:
             continue  # It does by hand what autocast does, or what a model in 16 bits needs.
         if getattr(event.function, "name", "").startswith("test_"):
             continue  # What a test gives to a region is its business.
-        # Inside a region that names another type, or none that is known, the cast may be meant.
-        if region.dtype and region.dtype != event.dtype:
+        if id(event.node) in fed:
+            continue
+        # Inside a region that names no type that is known, the cast may be meant; in one in FP32 it gives back what was
+        # computed more finely.
+        if region.dtype in LOW and region.dtype != event.dtype:
             yield Report(event.node, f"a cast to {NAMES[event.dtype]} in a region that autocasts to "
                          f"{NAMES[region.dtype]}")
-        elif region.dtype:
+        elif region.dtype in LOW:
             yield Report(event.node, f"a cast to {NAMES[event.dtype]} by hand in a region where autocast places the "
                          "casts: ops that it keeps in FP32 start from a rounded value")
+
+
+def is_in_type(program: Program, forward: events.Event) -> bool:
+    """True if the weights of a module that is called are in a region's 16 bits: of those it takes its inputs."""
+    region = forward.region
+    made = {forward.subject.dtype, *(cast.dtype for cast in program.casts.get(forward.subject.identity, ()))}
+    return region is not None and region.dtype in LOW and region.dtype in made
 
 
 def is_read(event: events.Event) -> bool:

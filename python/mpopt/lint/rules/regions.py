@@ -21,6 +21,8 @@ def loss_outside_autocast(program: Program) -> Iterator[Report]:
         if first.kind != values.TENSOR or not first.has("forward") or not isinstance(region, values.Region) \
                 or region.enabled is False or first.has("softmax") or first.dtype in ("f32", "f64"):
             continue
+        if any(value.kind == values.TENSOR and value.dtype in ("f32", "f64") for value in event.arguments[1:2]):
+            continue  # Targets in FP32 make the loss one: it is elementwise, since those of classes are whole numbers.
         if event.callee.kind in (values.NAME, values.MODULE):
             yield Report(event.node, "the loss is computed outside the autocast region of the forward pass: "
                          "of 16-bit values, in 16 bits")

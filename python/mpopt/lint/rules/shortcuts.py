@@ -113,6 +113,7 @@ def scale_divided_in_half(program: Program) -> Iterator[Report]:
 # --- Means over masks ---
 
 # Sizes of tensors, which count what a mask leaves out.
+MASKS = re.compile(r"mask|valid|weight", re.I)
 SIZES = re.compile(r"\.(numel|nelement|size)\(|\.shape\b|\blen\(")
 
 
@@ -146,9 +147,12 @@ def find_count(program: Program, node: ast.AST) -> ast.Call | None:
 @rule
 def mask_missing_in_divisor(program: Program) -> Iterator[Report]:
     message = "the terms that the mask leaves out count in the divisor: the loss shrinks with the masked share"
+    # A mean over another dimension than the mask's, before a sum that the mask's divides.
+    divided = {id(node) for each in program.operations if each.has(ast.Div) and MASKS.search(program.script.code(each.right_node))
+               for node in ast.walk(each.node)}
     for event in program.calls_of("mean"):
         name, tensor, _ = operation(event)
-        if name and tensor.has("masked"):
+        if name and tensor.has("masked") and id(event.node) not in divided:
             yield Report(event.node, f"{message}: (loss * mask).sum() / mask.sum()")
     for each in program.operations:
         if each.has(ast.Div) and each.left.has("masked") and each.left.has("sum") \
@@ -159,4 +163,4 @@ def mask_missing_in_divisor(program: Program) -> Iterator[Report]:
 def counts_all(program: Program, each: Operation) -> bool:
     # The size of a mask counts all of it.
     text = re.sub(r"\w+(?=\.(numel|nelement|size|shape)\b)", "", program.script.code(each.right_node))
-    return bool(SIZES.search(text)) and not re.search(r"mask|valid|weight", text, re.I)
+    return bool(SIZES.search(text)) and not MASKS.search(text)

@@ -88,3 +88,17 @@ def mix(self, mlp, x, amp):
         if amp:
             x = torch.relu(x).half()
         return y, torch.relu(x).half()  # finds warning
+# case: what a region in FP32 computed, and the inputs of a model in 16 bits
+import torch
+from transformers import AutoModel
+
+@torch.autocast("cuda", dtype=torch.float32)
+def shift(norm, x, scale):
+    return (norm(x) * (scale + 1.0)).to(torch.bfloat16)
+
+low = AutoModel.from_pretrained("x", torch_dtype=torch.bfloat16)
+wide = AutoModel.from_pretrained("x")
+for batch in loader:
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        a = low(pixels=batch["pixels"].to(torch.bfloat16).to("cuda"))
+        b = wide(pixels=torch.relu(batch["pixels"]).to(torch.bfloat16))  # finds warning

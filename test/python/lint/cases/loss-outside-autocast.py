@@ -107,3 +107,14 @@ with torch.autocast("cuda", torch.float16):
 size = out.abs().mean().item()
 loss = criterion(out, y) + out.square().sum(dtype=torch.float32)
 loss.backward()
+# case: targets in FP32, with which the loss is in FP32
+import torch
+import torch.nn.functional as F
+
+def validate(model, criterion, loader):
+    for x, y in loader:
+        with torch.autocast("cuda"):
+            out = model(x)
+        y = y.float()
+        loss = torch.nn.MSELoss()(out, y) + F.l1_loss(out, y)
+        other = F.l1_loss(out, y.half())  # finds warning

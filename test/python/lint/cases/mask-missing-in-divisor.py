@@ -26,3 +26,18 @@ class Pretraining:
         each = self.loss_fct(logits, y)
         shown = (each * loss_mask).sum() / loss_mask.sum()
         return (each * loss_mask).sum() / loss_mask.numel()  # finds warning
+# case: a mean over another dimension, and a mean that the mask's divides
+import torch
+import torch.nn.functional as F
+
+def codes(logits, y, mask):
+    each = F.cross_entropy(logits, y, reduction="none") * mask.unsqueeze(1)
+    return torch.mean(each, dim=1).sum() / mask.sum()
+
+def share(logits, y, mask):
+    each = F.cross_entropy(logits, y, reduction="none") * mask
+    return each.mean() / mask.float().mean()
+
+def sizes(logits, y, mask):
+    each = F.cross_entropy(logits, y, reduction="none") * mask
+    return each.mean(dim=1).sum() / 8  # finds warning
