@@ -20,6 +20,11 @@ GRAD_READERS = {"norm", "abs", "mean", "std", "var", "max", "min", "pow", "squar
                 "add_"}
 
 
+def is_by_name(value: Value) -> bool:
+    """True if a value is that of a dictionary, or of pairs that one is made of."""
+    return value.kind in (values.PARAMETERS, values.MAPPING) or value.name == values.ANY_OF
+
+
 class Calls:
     """Part of the interpreter: see interpreter.py."""
 
@@ -97,6 +102,7 @@ class Calls:
             return Value(values.SCALER, name=made.node.name, origin=node, facts=frozenset(["own"]))
         else:
             instance = Value(values.INSTANCE, name=made.node.name, parts=made, origin=node)
+        made.made += 1
         self.hold(instance, [*arguments, *keywords.values()])
         if initializer := made.find_method("__init__"):
             self.invoke(initializer, [instance, *arguments], keywords, node)
@@ -178,6 +184,8 @@ class Calls:
             return values.NUMBER
         if path == "open" and arguments:
             return Value(name="builtins.open", parts=arguments[0].constant, origin=node)
+        if path == "dict" and arguments and is_by_name(arguments[0]):
+            return arguments[0]
         if path == "dict":
             return Value(values.MAPPING, parts={key: value for key, value in keywords.items() if key != "**"},
                          origin=node)
@@ -234,6 +242,8 @@ class Calls:
             return self.make_engine(node, arguments, keywords)
         if name in library.WRAPPERS:
             return first.with_facts("sharded") if name.endswith("FullyShardedDataParallel") else first
+        if name == "collections.OrderedDict":
+            return first if arguments and is_by_name(first) else Value(values.MAPPING, parts={}, origin=node)
         if name in library.COPIERS:
             return first.replaced(origin=node)
         if name in library.CLIPS:
@@ -272,7 +282,7 @@ class Calls:
             # `zeros(())` and `zeros(1)` are one number; so is what `tensor` gives for one.
             is_one = first.kind == values.CONSTANT if last == "tensor" else first.constant == 1 or first.parts == ()
             known = ({"zero"} if is_zero else set()) | ({"number"} if is_one and len(arguments) == 1 else set())
-            known |= {"positions"} if last == "arange" else set()
+            known |= {"positions"} if last in ("arange", "randint") else set()
             return Value(values.TENSOR, dtype=dtype, facts=frozenset(known), origin=node)
         if op := library.op_name(name):
             if op in library.KEEPING or op in library.AUTOCAST_FP32 or op in library.AUTOCAST_LOW:
@@ -341,6 +351,8 @@ class Calls:
             self.record(events.GRAD_READ, node, subject=tensor)
             facts -= {"grad"}
         facts |= {op} & library.PROBABILITIES
+        if op in library.ARRANGING:
+            facts |= tensor.facts & {"table"}
         if tensor.has("positions"):
             facts |= {"table"} if op in library.TURNS else set() if op in library.BENDING else {"positions"}
         if op in ("view", "reshape", "squeeze", "unsqueeze", "float", "flatten", "clone", "contiguous"):

@@ -23,6 +23,15 @@ OPTIONS = re.compile(r"(^|[._])(args?|opts?|options?|flags|hparams|params|cfg|co
 WRAPPED = ("module", "_orig_mod")
 
 
+def as_tensor(value: Value) -> Value:
+    """A parameter in arithmetic; any other value as it is."""
+    return value.replaced(kind=values.TENSOR, parts=None) if value.kind == values.PARAMETERS else value
+
+
+def list_parts(value: Value) -> tuple[Value, ...]:
+    return value.parts if value.kind == values.SEQUENCE else (value,)
+
+
 class Expressions(Calls):
     """Part of the interpreter: see interpreter.py."""
 
@@ -171,6 +180,9 @@ class Expressions(Calls):
     def apply(self, node: ast.BinOp | ast.AugAssign, left: Value, right: Value) -> Value:
         """The value of `left operator right`."""
         operation = self.note_operation(node, left, right)
+        if operation.has(ast.Add) and all(values.find(side, values.PARAMETERS, 1) for side in (left, right)):
+            return values.sequence([*list_parts(left), *list_parts(right)], node)
+        left, right = as_tensor(left), as_tensor(right)
         if left.kind == right.kind == values.CONSTANT:
             return NOTHING if operation.assigns else self.fold(node.op, left.parts, right.parts)
         tensor = left if left.kind == values.TENSOR else right
@@ -302,9 +314,11 @@ class Expressions(Calls):
             return self.iterate(base)
         if base.kind == values.SEQUENCE and isinstance(key, int) and -len(base.parts) <= key < len(base.parts):
             return base.parts[key]
+        if base.kind == values.PARAMETERS:
+            return base
         if base.kind == values.MAPPING:
             if key is not None:
-                return base.parts.get(key, NOTHING)
+                return base.parts.get(key, base.parts.get(values.ANY_OF, NOTHING))
             return self.choose(node, base.parts) if base.parts else NOTHING
         if base.kind == values.TENSOR:
             if isinstance(key, str) and key == "loss":
@@ -358,6 +372,8 @@ class Expressions(Calls):
 
     def evaluate_DictComp(self, node: ast.DictComp) -> Value:
         made = self.comprehend(node.generators, node.key, node.value)
+        if made.kind == values.PARAMETERS:
+            return made
         # An entry is one by whatever key.
         return Value(values.SEQUENCE, name=values.ANY_OF, parts=(made,), origin=node) if made.kind == values.TENSOR else NOTHING
 

@@ -439,7 +439,9 @@ class Interpreter(Expressions, Methods, Options, Statements):
                 value = arguments[index]
             if value is None and default is not None and self.active.count(function) == 1:
                 value = self.default(function, default, is_called)
-            if value is None or value.kind == values.UNKNOWN and not value.facts and not value.path and not value.name:
+            if value is values.NUMBER:
+                value = value.replaced(path=name, origin=parameter)
+            elif value is None or value.kind == values.UNKNOWN and not value.facts and not value.path and not value.name:
                 is_option = "click" in function.decorator_words and name in self.options
                 # Known by its name, and another object than what other functions call so.
                 value = self.options[name] if is_option else Value(path=name, origin=parameter)
@@ -460,6 +462,8 @@ class Interpreter(Expressions, Methods, Options, Statements):
         finally:
             self.scope = scope
         is_number = is_called and isinstance(value.constant, float)
+        if not is_number and isinstance(value.constant, (int, float)) and not isinstance(value.constant, bool):
+            return values.NUMBER  # Whatever is given is a number.
         return value if is_number or value.kind in (values.DTYPE, values.NAME, values.FUNCTION, values.CLASS) else None
 
     # --- The whole file ---

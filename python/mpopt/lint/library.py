@@ -81,6 +81,7 @@ KEEPING = set("""abs add add_ mul mul_ sub sub_ div div_ neg sqrt rsqrt exp expm
     expand_as view_as unflatten roll flip tril triu mT movedim swapaxes reciprocal cosh sinh softplus
     nan_to_num nan_to_num_ clip unbind cos sin""".split())
 TURNS = {"cos", "sin"}
+ARRANGING = set("view reshape squeeze unsqueeze float flatten clone contiguous cat stack repeat expand transpose permute".split())
 # Numbers that positions become by these are frequencies, and no angles.
 BENDING = {"exp", "expm1", "pow", "log", "reciprocal", "sigmoid", "softmax"}
 # Ops that autocast computes in FP32, and in 16 bits (PyTorch's lists for CUDA).

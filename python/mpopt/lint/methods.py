@@ -7,8 +7,10 @@ import ast
 import functools
 
 from mpopt.lint import events, library, names, values
+from mpopt.lint.scopes import Class
 from mpopt.lint.values import NOTHING, Value
 
+FLOATS = (*values.LOW, "f32", "f64")
 CASTS = {"half": "f16", "bfloat16": "bf16", "float": "f32", "double": "f64"}
 # Methods that give the module itself.
 MODULE_SELF = {"cuda", "cpu", "xpu", "train", "eval", "requires_grad_", "apply", "share_memory", "module"}
@@ -93,9 +95,13 @@ class Methods:
             return self.call_object(node, base, arguments, keywords)
         if method == "clip_grad_norm_":
             self.record(events.CLIP, node, subject=base, callee=base, arguments=tuple(arguments))
+        elif method == "state_dict":
+            entry = Value(values.TENSOR, dtype=base.dtype, origin=node)
+            return Value(values.SEQUENCE, name=values.ANY_OF, parts=(entry,), origin=node)
         elif method == "register_buffer" and len(arguments) == 2 and isinstance(arguments[0].constant, str):
             if base.parts is not None:
                 base.parts.attributes.setdefault(arguments[0].constant, arguments[1])
+                base.parts.buffers.add(arguments[0].constant)
         elif base.parts is None or base.parts.has_hidden_base:
             self.opaque(node, base, method, arguments)
         return NOTHING
@@ -108,6 +114,7 @@ class Methods:
         choice = values.find_low(dtype) or values.Choice("")
         self.record(events.CAST, node, subject=base, dtype=choice.dtype, when=choice.when)
         self.cast_held(node, base, choice)
+        self.cast_buffers(node, base, choice.dtype)
         cast = base.replaced(dtype=dtype.dtype)
         # The module itself changes, under whatever name.
         if isinstance(node.func, ast.Attribute) and (path := names.dotted(node.func.value)):
@@ -125,6 +132,23 @@ class Methods:
                     pending.append(module)
                     self.record(events.CAST, node, subject=module.replaced(kind=values.MODULE), callee=base,
                                 dtype=choice.dtype, when=choice.when)
+
+    def cast_buffers(self, node, base: Value, dtype: str) -> None:
+        """Buffers of floating-point numbers are cast along with a module, and with the modules in it. What is known of
+        attributes holds for all objects of a class: of one that the script makes twice nothing is noted."""
+        pending, met = [base], set()
+        while pending:
+            made = pending.pop().parts
+            if not isinstance(made, Class) or id(made) in met or made.made > 1 or made.find_method("_apply"):
+                continue
+            met.add(id(made))
+            for name, value in made.attributes.items():
+                if name in made.buffers and value.kind == values.TENSOR and value.dtype in FLOATS:
+                    made.attributes[name] = value.replaced(dtype=dtype)
+                    if value.has("table"):
+                        self.record(events.CAST, node, subject=value, dtype=dtype)
+                elif value.kind == values.MODULE:
+                    pending.append(value)
 
     def call_manager(self, node, base: Value, method: str, arguments, keywords) -> Value:
         if method == "autocast":
@@ -144,6 +168,8 @@ class Methods:
         if method == "requires_grad_":
             self.freeze(base.parts, arguments[0] if arguments else None, False)
             return base
+        if method in ("items", "values"):
+            return base  # A dictionary of named parameters.
         return self.call_tensor(node, base.replaced(kind=values.TENSOR, parts=None), method, arguments, keywords)
 
     def call_tensor(self, node, base: Value, method: str, arguments, keywords) -> Value:
@@ -168,8 +194,11 @@ class Methods:
         if method == "get" and base.kind == values.MAPPING and arguments:
             key = arguments[0].constant
             return base.parts.get(key, NOTHING) if isinstance(key, (str, int)) else NOTHING
-        if method in ("values", "items") and base.kind == values.MAPPING and method == "values":
-            return Value(values.SEQUENCE, parts=tuple(base.parts.values()))
+        if base.kind == values.MAPPING or base.name == values.ANY_OF:
+            entries = base if base.kind == values.SEQUENCE else Value(values.SEQUENCE, parts=tuple(base.parts.values()))
+            if method == "items":
+                return values.sequence([values.sequence([NOTHING, self.iterate(entries)])])
+            return entries if method == "values" else base if method == "copy" else NOTHING
         return NOTHING
 
     # --- Objects that are told by their name or their use ---

@@ -58,6 +58,10 @@ class Class:
     methods: dict[str, Function] = dataclasses.field(default_factory=dict)
     # Values that methods store under `self`, by name.
     attributes: dict[str, Value] = dataclasses.field(default_factory=dict)
+    # The names of those that a cast of the module casts along.
+    buffers: set[str] = dataclasses.field(default_factory=set)
+    # How many objects the script makes.
+    made: int = 0
 
     @functools.cached_property
     def lineage(self) -> tuple[list[Class], list[Value], bool]:

@@ -126,7 +126,7 @@ class Statements:
         parameters = self.scope.get(owner)
         if parameters is None or parameters.kind != values.PARAMETERS or parameters.parts is None:
             return
-        if attribute == "data" and value.dtype:
+        if attribute == "data" and value.dtype and value.dtype != parameters.dtype:
             self.record(events.CAST, self.statement, subject=parameters.parts, dtype=value.dtype)
             if value.dtype not in values.LOW:
                 # Those that are trained may be the ones that are widened.
@@ -150,6 +150,11 @@ class Statements:
                 if base.kind == values.MAPPING and isinstance(key.constant, (str, int)) \
                         and (len(base.parts) < values.MOST_ENTRIES or key.constant in base.parts):
                     base.parts[key.constant] = self.join_entry(base.parts, key.constant, value)
+                elif base.kind == values.MAPPING and key.constant is None and value.kind == values.TENSOR:
+                    base.parts[values.ANY_OF] = value
+                elif base.kind == values.TENSOR and value.origin is base.origin and value.dtype != base.dtype:
+                    # What a model gives by names is known as one tensor, whose entries are cast one by one.
+                    self.assign(target.value, base.replaced(dtype=""))
 
     def join_entry(self, parts: dict, key: str | int, value: Value) -> Value:
         """The value of an entry that is set, which is not known where a branch sets it that the mapping was not made in.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mpopt.lint import events, values
 from mpopt.lint.interpreter import Operation, Program
@@ -84,8 +84,9 @@ def is_made_before(origin: ast.AST | None, each: Operation) -> bool:
 
 
 def judge_averages(program: Program) -> Iterator[Report]:
-    for node, average, share in [*list_calls(program), *list_formulas(program), *list_makers(program)]:
-        if average.dtype in LOW and 0 < share < LEAST_SHARE[average.dtype]:
+    factors = find_factors(program)
+    for node, average, share in [*list_calls(program, factors), *list_formulas(program, factors), *list_makers(program)]:
+        if average.kind in AVERAGED and average.dtype in LOW and 0 < share < LEAST_SHARE[average.dtype]:
             yield Report(node, f"an average in {NAMES[average.dtype]}: the share of {share:.3g} that a step takes on is below its "
                          "digits, and lost: average in FP32")
 
@@ -108,42 +109,82 @@ def judge_narrowed(program: Program) -> Iterator[Report]:
                 break
 
 
-def list_calls(program: Program) -> Iterator[tuple[ast.AST, Value, float]]:
-    """`average.lerp_(x, share)` and `average.mul_(decay).add_(x, alpha=share)`."""
+AVERAGED = (values.TENSOR, values.PARAMETERS, values.MODULE)
+# The value of the tensor and the number of a product, by its node.
+Factors = dict[int, tuple[Value, float]]
+
+
+def find_factors(program: Program) -> Factors:
+    factors: Factors = {}
+    for each in program.operations:
+        if each.has(ast.Mult) and isinstance(each.node, ast.BinOp):
+            for number, other in ((each.left.constant, each.right), (each.right.constant, each.left)):
+                if isinstance(number, float):
+                    factors[id(each.node)] = other, number
+    return factors
+
+
+def list_calls(program: Program, factors: Factors) -> Iterator[tuple[ast.AST, Value, float]]:
+    """`average.lerp_(x, share)`, `average.mul_(decay).add_(x, alpha=share)`, `average.sub_(share * (average - x))`, and those
+    of lists."""
     for event in program.calls_of("lerp_"):
         share = event.keywords.get("weight", event.arguments[-1] if len(event.arguments) == 2 else values.NOTHING).constant
         if isinstance(share, float):
             yield event.node, find_average(event), share
-    for event in program.calls_of("add_"):
+    for event in program.calls_of("add_", "sub_"):
+        if not isinstance(event.node, ast.Call) or not isinstance(event.node.func, ast.Attribute):
+            continue
+        base, given = event.node.func.value, event.node.args[0] if event.node.args else None
         share = event.keywords.get("alpha", values.NOTHING).constant
-        inner = event.node.func.value if isinstance(event.node, ast.Call) and isinstance(event.node.func, ast.Attribute) else None
-        is_decayed = isinstance(inner, ast.Call) and getattr(inner.func, "attr", "") == "mul_"
-        if is_decayed and isinstance(share, float):
+        if share is None and id(given) in factors:
+            share = factors[id(given)][1]
+        is_decayed = isinstance(base, ast.Call) and getattr(base.func, "attr", "") == "mul_"
+        if isinstance(share, float) and (is_decayed or takes_difference(program, base, given)):
             yield event.node, find_average(event), share
+    scaled = {event.arguments[1].constant for event in program.calls_of("_foreach_mul_") if len(event.arguments) == 2}
+    for event in program.calls_of("_foreach_lerp_", "_foreach_add_"):
+        number = event.argument(2, "weight" if "lerp" in event.callee.name else "alpha")
+        share = None if number is None else number.constant
+        if isinstance(share, float) and event.arguments and ("lerp" in event.callee.name or adds_to_one(share, scaled)):
+            yield event.node, event.arguments[0], share
+
+
+def adds_to_one(share: float, others: Iterable) -> bool:
+    return any(isinstance(other, float) and abs(share + other - 1) < 1e-6 for other in others)
+
+
+def takes_difference(program: Program, average: ast.expr, given: ast.AST | None) -> bool:
+    """True if what is added to an average is a part of its difference to something: `share * (average - x)`."""
+    code = program.script.code(average).removesuffix(".data")
+    sides = [given.left, given.right] if isinstance(given, ast.BinOp) else []
+    return any(isinstance(side, ast.BinOp) and isinstance(side.op, ast.Sub)
+               and code in [program.script.code(part).removesuffix(".data") for part in (side.left, side.right)] for side in sides)
 
 
 def find_average(event: events.Event) -> Value:
     """The tensor or parameter that a method changes."""
-    base = event.callee.parts if event.callee.kind == values.METHOD else values.NOTHING
-    return base if base.kind in (values.TENSOR, values.PARAMETERS) else values.NOTHING
+    return event.callee.parts if event.callee.kind == values.METHOD else values.NOTHING
 
 
-def list_formulas(program: Program) -> Iterator[tuple[ast.AST, Value, float]]:
-    """`average = decay * average + share * x`, whose factors add up to 1."""
-    factors: dict[int, tuple[Value, float]] = {}
+def list_formulas(program: Program, factors: Factors) -> Iterator[tuple[ast.AST, Value, float]]:
+    """`average = decay * average + share * x`, whose factors add up to 1; the same in two steps, and by a difference."""
+    decays: dict[str, tuple[Value, float]] = {}
     for each in program.operations:
-        if each.has(ast.Mult) and isinstance(each.node, ast.BinOp):
-            number = next((side.constant for side in (each.left, each.right) if isinstance(side.constant, float)), None)
-            other = each.right if isinstance(each.left.constant, float) else each.left
-            if number is not None:
-                factors[id(each.node)] = other, number
-        elif each.has(ast.Add) and isinstance(each.node, ast.BinOp):
+        if each.has(ast.Add) and isinstance(each.node, ast.BinOp):
             sides = [side for node in (each.node.left, each.node.right) if (side := factors.get(id(node)))]
-            if len(sides) == 2 and abs(sides[0][1] + sides[1][1] - 1) < 1e-6:
+            if len(sides) == 2 and adds_to_one(sides[0][1], [sides[1][1]]):
                 (average, _), (new, share) = sorted(sides, key=lambda side: -side[1])
                 # With a tensor in FP32 the sum is one.
-                if average.kind == values.TENSOR and new.dtype == average.dtype and each.loops:
+                if new.dtype == average.dtype and each.loops:
                     yield each.node, average, share
+        elif isinstance(each.node, ast.AugAssign):
+            target = program.script.code(each.node.target)
+            if each.has(ast.Mult) and isinstance(each.right.constant, float):
+                decays[target] = each.left, each.right.constant
+            elif each.has(ast.Add, ast.Sub) and (given := factors.get(id(each.node.value))):
+                average, decay = decays.get(target, (each.left, 0.0))
+                if adds_to_one(given[1], [decay]) or takes_difference(program, each.node.target, each.node.value):
+                    yield each.node, average, given[1]
 
 
 def list_makers(program: Program) -> Iterator[tuple[ast.AST, Value, float]]:

@@ -79,7 +79,7 @@ def epsilon_lost_in_half(program: Program) -> Iterator[Report]:
                 yield Report(each.node, f"{other.constant:g} is 0 in FP16: it guards nothing")
     for event in program.calls_of(*EPSILON_DEFAULTS, *CLAMPS, "add", "add_"):
         name, tensor, arguments = operation(event)
-        if tensor.dtype != "f16" or event.in_autocast and name == "cosine_similarity":
+        if tensor.dtype != "f16" or event.in_autocast and widens(event, name):
             continue
         guard = None
         if name in EPSILON_DEFAULTS:
@@ -93,6 +93,12 @@ def epsilon_lost_in_half(program: Program) -> Iterator[Report]:
             guard = arguments[0].constant
         if is_flushed(guard):
             yield Report(event.node, f"{guard:g} is 0 in FP16: it guards nothing")
+
+
+def widens(event: Event, name: str) -> bool:
+    """True if autocast computes the function, epsilon and all, in FP32. `normalize` is a norm and a division by it: the
+    CPU's autocast has no entry for the norm."""
+    return name == "cosine_similarity" or name == "normalize" and (event.region is None or event.region.device != "cpu")
 
 
 def is_flushed(number) -> bool:
@@ -292,23 +298,32 @@ def leaves(suite: list[ast.stmt]) -> bool:
 WHOLE = {"bf16": 2 ** 8, "f16": 2 ** 11}
 
 
+def find_end(event: Event) -> object:
+    """The number at which `arange(start, end)`, `arange(end)`, `randint(low, high, size)` or `randint(high, size)` ends; None
+    if it is not known."""
+    given = [value for value in event.arguments[:2] if value.kind != values.SEQUENCE]
+    return given[-1].constant if given else None
+
+
 @rule
 def positions_in_half(program: Program) -> Iterator[Report]:
-    made = {event.result.identity: event for event in program.calls_of("arange") if event.callee.name == "torch.arange" and event.arguments}
+    made = {event.result.identity: event for event in program.calls_of("arange", "randint")
+            if event.callee.name in ("torch.arange", "torch.randint") and event.arguments}
     typed = [(event, event, values.as_dtype(event.keywords.get("dtype", values.NOTHING)).dtype) for event in made.values()]
     casts = [(cast, made[cast.callee.parts.identity], cast.result.dtype) for cast in program.calls_of("to", "half", "bfloat16", "type_as")
              if cast.callee.kind == values.METHOD and cast.callee.parts.identity in made]
     reported = set()
     for event, positions, dtype in typed + casts:
-        end = positions.arguments[min(1, len(positions.arguments) - 1)].constant
+        end = find_end(positions)
         if dtype not in WHOLE or isinstance(end, (int, float)) and end <= WHOLE[dtype]:
             continue
         name = values.NAMES[dtype]
         reported.add(event.function)
-        yield Report(event.node, f"{name} has every whole number up to {WHOLE[dtype]} only: positions behind it become one. "
+        what = "positions" if positions.callee.name == "torch.arange" else "steps"
+        yield Report(event.node, f"{name} has every whole number up to {WHOLE[dtype]} only: {what} behind it become one. "
                      "Compute with them in FP32, and cast the result",
                      severity="note" if end is None else "")
-    ends = {event.function: event.arguments[min(1, len(event.arguments) - 1)].constant for event in made.values()}
+    ends = {event.function: find_end(event) for event in made.values()}
     yield from judge_angles(program, reported, ends)
     for cast in program.of_kind(events.CAST):
         if cast.subject.kind == values.TENSOR and cast.subject.has("table") and cast.dtype in LOW and not takes_type(cast):

@@ -141,3 +141,79 @@ for batch in loader:
         t.data.mul_(0.99).add_(s.detach().data, alpha=0.01)  # finds note
         t.data.mul_(0.5).add_(s.detach().data, alpha=0.5)
         u.data.mul_(0.99).add_(s.detach().data, alpha=0.01)
+# case: a class that keeps copies by name, and writes averages back
+import torch
+from networks import Net
+class Shadow:
+    def __init__(self, net, decay=0.999):
+        self.net, self.decay, self.kept = net, decay, {}
+        for n, p in net.named_parameters():
+            self.kept[n] = p.data.clone()
+    def follow(self):
+        for n, p in self.net.named_parameters():
+            mixed = self.decay * self.kept[n] + (1 - self.decay) * p.data  # finds warning
+            self.kept[n] = mixed.clone()
+    def follow_in_place(self, decay=0.9):
+        for n, p in self.net.named_parameters():
+            self.kept[n] = decay * self.kept[n] + (1 - decay) * p.data
+net = Net().to(torch.bfloat16)
+shadow = Shadow(net, 0.9999)
+for x in loader:
+    net(x).mean().backward()
+    optimizer.step()
+    shadow.follow()
+    shadow.follow_in_place()
+# case: parameters and states by name, and the forms of the formula
+import copy
+import torch
+from collections import OrderedDict
+from networks import Net
+
+def update(ema, model, decay=0.9999):
+    kept, new = OrderedDict(ema.named_parameters()), dict(model.named_parameters())
+    for name, p in new.items():
+        kept[name].mul_(decay).add_(p.data, alpha=1 - decay)  # finds warning
+    state = model.state_dict()
+    for k, v in ema.state_dict().items():
+        v *= decay
+        v += (1 - decay) * state[k]  # finds warning
+    for k, v in ema.state_dict().items():
+        v *= 0.5
+        v += 0.5 * state[k]
+
+net = Net().to(torch.bfloat16)
+ema = copy.deepcopy(net)
+d = 0.999
+for x in loader:
+    net(x).mean().backward()
+    optimizer.step()
+    update(ema, net)
+    for p, q in zip(net.parameters(), ema.parameters()):
+        q.data = d * q.data + (1 - d) * p.data  # finds warning
+        q.sub_((1 - d) * (q - p))  # finds warning
+        q.data += (1 - d) * (p.data - q.data)  # finds warning
+        q.data.mul_(d).add_((1 - d) * p.data)  # finds warning
+        q.data.add_((1 - d) * p.data)
+        q.data -= 0.001 * p.grad
+    torch._foreach_mul_(list(ema.parameters()), d)
+    torch._foreach_add_(list(ema.parameters()), list(net.parameters()), alpha=1 - d)  # finds warning
+    torch._foreach_lerp_(list(ema.parameters()), list(net.parameters()), 1 - d)  # finds warning
+# case: the same of a model in FP32
+import copy
+import torch
+from networks import Net
+net = Net()
+ema = copy.deepcopy(net)
+kept = {k: v.clone() for k, v in net.state_dict().items()}
+low = {k: v.clone().to(torch.bfloat16) for k, v in net.state_dict().items()}
+d = 0.999
+for x in loader:
+    net(x).mean().backward()
+    optimizer.step()
+    for p, q in zip(net.parameters(), ema.parameters()):
+        q.data = d * q.data + (1 - d) * p.data
+        q.sub_((1 - d) * (q - p))
+    for k, v in net.state_dict().items():
+        kept[k] = d * kept[k] + (1 - d) * v
+        low[k] = d * low[k] + (1 - d) * v.to(torch.bfloat16)  # finds warning
+    torch._foreach_lerp_(list(ema.parameters()), list(net.parameters()), 1 - d)

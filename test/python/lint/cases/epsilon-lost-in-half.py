@@ -42,3 +42,28 @@ class Net(nn.Module):
         return (p * log(p) + p * safe_log(p)).sum()
 
 Net().half()(torch.randn(4, 4).half())
+# case: under autocast, which computes norms in FP32 on CUDA only
+import torch
+import torch.nn.functional as F
+x = torch.zeros(4, dtype=torch.float16)
+with torch.autocast("cuda", torch.float16):
+    y = F.normalize(x, dim=0)
+with torch.autocast("cpu", torch.float16):
+    z = F.normalize(x, dim=0)  # finds error
+# case: entries of what a model in FP16 gives, widened one by one
+import torch
+
+def judge(model, x, is_low):
+    if is_low:
+        model.half()
+    out = model(x)
+    if is_low:
+        for key in out.keys():
+            out[key] = out[key].float()
+    return out["boxes"] / (out["boxes"].amax() + 1e-8)
+
+def first(model, x):
+    model.half()
+    out = model(x)
+    out[0] = 0.0
+    return out / (out.amax() + 1e-8)  # finds error
