@@ -257,7 +257,7 @@ class Calls:
         if name in ("torch.set_default_dtype", "torch.set_default_tensor_type"):
             return NOTHING
         if name == "torch.finfo":
-            return Value(name="torch.finfo")
+            return Value(name="torch.finfo", dtype=first.dtype if first.kind == values.DTYPE else "")
         if library.is_module_class(name):
             return self.make_layer(node, name, arguments, keywords)
         if library.MODULE_MAKERS.match(name) or \

@@ -19,6 +19,11 @@ TENSOR_ATTRIBUTES = {"shape", "device", "ndim", "requires_grad", "is_cuda", "gra
                      "itemsize", "nbytes", "real", "imag"}
 # Paths by which scripts call the options that they were given.
 OPTIONS = re.compile(r"(^|[._])(args?|opts?|options?|flags|hparams|params|cfg|config)([._]|$)", re.I)
+# The limits of the types that `finfo` names.
+LIMITS = {"max": {"f16": 65504.0, "bf16": 2.0 ** 128 - 2.0 ** 120, "f32": 2.0 ** 128 - 2.0 ** 104},
+          "min": {"f16": -65504.0, "bf16": 2.0 ** 120 - 2.0 ** 128, "f32": 2.0 ** 104 - 2.0 ** 128},
+          "eps": {"f16": 2.0 ** -10, "bf16": 2.0 ** -7, "f32": 2.0 ** -23},
+          "tiny": {"f16": 2.0 ** -14, "bf16": 2.0 ** -126, "f32": 2.0 ** -126}}
 # Attributes by which wrappers show the module that they wrap.
 WRAPPED = ("module", "_orig_mod")
 
@@ -113,6 +118,8 @@ class Expressions(Calls):
             if base.has("forward") and base.parts is not None and attribute not in TENSOR_ATTRIBUTES:
                 # An entry of what a model gives.
                 return base
+        if base.name == "torch.finfo" and attribute in LIMITS:
+            return values.constant(LIMITS[attribute][base.dtype]) if base.dtype in LIMITS[attribute] else Value(path=path)
         if base.kind == values.UNKNOWN and attribute == "loss" and base.has("forward"):
             return Value(values.TENSOR, facts=frozenset(["loss", "mean"]), origin=base.origin, path=path)
         if base.kind == values.UNKNOWN and attribute in self.options and OPTIONS.search(base.path):
@@ -324,7 +331,7 @@ class Expressions(Calls):
             if isinstance(key, str) and key == "loss":
                 return Value(values.TENSOR, facts=frozenset(["loss", "mean"]), origin=base.origin)
             return base.replaced(facts=base.facts - {"loss"})
-        return Value(facts=base.facts & {"forward", "python"}, path="")
+        return self.items.get((base.identity, key)) or Value(facts=base.facts & {"forward", "python"})
 
     def choose(self, node: ast.Subscript, parts: dict) -> Value:
         """An entry of a mapping whose key is not known."""

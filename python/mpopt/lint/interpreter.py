@@ -243,6 +243,8 @@ class Interpreter(Expressions, Methods, Options, Statements):
         self.sums: dict[int, Sum] = {}
         # The values that an object was made of, by the object's identity.
         self.holdings: dict[object, tuple[Value, ...]] = {}
+        # By an object of which nothing is known and a key: the tensor that the script puts there.
+        self.items: dict[tuple, Value] = {}
         self.statement: ast.AST | None = None
         self.owner: Class | None = None
         self.owner_scope: Scope | None = None

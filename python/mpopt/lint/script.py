@@ -14,6 +14,10 @@ import re
 LINE_END = re.compile(r"\r\n|\r|\n")
 
 
+# Comments, and texts that begin a line, which are documentation; other texts are matched as the first group.
+REMARKS = re.compile(r'''^[ \t]*[rRuU]?(?:"""[\s\S]*?"""|\'{3}[\s\S]*?\'{3})'''
+                     r'''|("""[\s\S]*?"""|\'{3}[\s\S]*?\'{3}|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|#[^\r\n]*''', re.M)
+
 MODULE_USE = re.compile(r"\.(?:parameters|named_parameters|state_dict|load_state_dict|train|eval|modules)\(")
 OTHER_USE = re.compile(r"\.(?:step|zero_grad|unscale_|param_groups)\b")
 # The text before such a use, read backwards.
@@ -63,8 +67,13 @@ class Script:
 
     @functools.cached_property
     def lower(self) -> str:
-        """The text in small letters: a search that ignores case takes 30 times as long."""
-        return self.text.lower()
+        """What runs in small letters: a search that ignores case takes 30 times as long."""
+        return self.running.lower()
+
+    @functools.cached_property
+    def running(self) -> str:
+        """The text without comments and documentation: what these name, the script need not do."""
+        return REMARKS.sub(lambda match: match[1] or "", self.text)
 
     @functools.cached_property
     def modules(self) -> frozenset[str]:
@@ -80,9 +89,9 @@ class Script:
         return {}
 
     def mentions(self, pattern: re.Pattern) -> bool:
-        """True if the text has a match. It is searched once, however many scripts use this one."""
+        """True if what runs has a match. It is searched once, however many scripts use this one."""
         if pattern not in self._mentioned:
-            self._mentioned[pattern] = pattern.search(self.text) is not None
+            self._mentioned[pattern] = pattern.search(self.running) is not None
         return self._mentioned[pattern]
 
     def offset(self, line: int, column: int) -> int:

@@ -63,8 +63,10 @@ class Statements:
             self.assign(node.target, self.evaluate(node.value), node)
 
     def run_AugAssign(self, node: ast.AugAssign) -> None:
-        value = self.apply(node, self.evaluate(node.target), self.evaluate(node.value))
-        self.assign(node.target, value, node)
+        before = self.evaluate(node.target)
+        value = self.apply(node, before, self.evaluate(node.value))
+        # Parameters are changed in place, and stay what they are.
+        self.assign(node.target, before if before.kind == values.PARAMETERS and value.kind == values.TENSOR else value, node)
 
     def assign(self, target: ast.AST, value: Value, statement=None) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -152,6 +154,9 @@ class Statements:
                     base.parts[key.constant] = self.join_entry(base.parts, key.constant, value)
                 elif base.kind == values.MAPPING and key.constant is None and value.kind == values.TENSOR:
                     base.parts[values.ANY_OF] = value
+                elif base.kind == values.UNKNOWN and base.origin is not None and key.constant is not None and value.kind == values.TENSOR:
+                    place = base.identity, key.constant
+                    self.items[place] = values.join([self.items.get(place, value), value])
                 elif base.kind == values.TENSOR and value.origin is base.origin and value.dtype != base.dtype:
                     # What a model gives by names is known as one tensor, whose entries are cast one by one.
                     self.assign(target.value, base.replaced(dtype=""))

@@ -101,7 +101,8 @@ def follow_casts(entry: events.Block, casts: dict[int, events.Event], is_start: 
                  budget: events.Budget, is_part: bool) -> Iterator[events.Event]:
     """The casts whose type a module has in a training step: of the same pass through a block, or of a loop's
     next one; without any step, those at the end of a block in which the training is prepared."""
-    module = next(iter(casts.values())).subject.identity
+    subject = next(iter(casts.values())).subject
+    module, module_node = subject.identity, subject.origin
 
     def is_wanted(event):
         return id(event) in casts or trains(event, module)
@@ -120,8 +121,10 @@ def follow_casts(entry: events.Block, casts: dict[int, events.Event], is_start: 
         rounds = events.list_rounds(loop, is_wanted, budget)
         # A round whose first event is a step begins with the type that another one ends with.
         if any(path and id(path[0]) not in casts for path in rounds):
+            is_made_inside = loop.node.lineno <= getattr(module_node, "lineno", 0) <= loop.node.end_lineno
             for path in rounds:
-                yield from [event for event in path if id(event) in casts][-1:]
+                # A later cast back does not undo the rounding.
+                yield from [event for event in path if id(event) in casts][-1 if is_made_inside else 0:]
 
 
 def describe_cast(program: Program, cast: events.Event, optimizer: str) -> str:
@@ -150,12 +153,32 @@ def trained_in_half(program: Program) -> Iterator[Report]:
             when = f", {when}" if when else ""
             yield Report(trainer.node, f"the trainer makes the weights {NAMES[dtype]}{when}: {lost}updates that are small "
                          "beside a weight are lost", severity=severity_of(dtype))
-    if not trained or program.mentions(MASTER_WEIGHTS):
+    if program.mentions(MASTER_WEIGHTS):
         return
+    for node, dtype in list_steps_by_hand(program):
+        yield Report(node, f"a step by hand on weights in {NAMES[dtype]}: updates that are small beside a weight are lost",
+                     severity=severity_of(dtype))
     for optimizer, module, making in trained:
         name = optimizer.name.rpartition(".")[2] or "an optimizer"
         for cast in find_casts(program, module, making):
-            yield Report(cast.node, describe_cast(program, cast, name), severity=severity_of(cast.dtype))
+            told, severity = describe_cast(program, cast, name), severity_of(cast.dtype)
+            if any(other.dtype in ("f32", "f64") and other.loops == cast.loops and other.order > cast.order
+                   for other in program.casts[module.identity]):
+                severity = "warning"
+                told = f"the weights that {name} trains pass through {NAMES[cast.dtype]} in each round, and stay rounded: cast a copy"
+            yield Report(cast.node, told, severity=severity)
+
+
+def list_steps_by_hand(program: Program) -> Iterator[tuple[ast.AST, str]]:
+    """`p -= rate * p.grad` and the like on parameters of a module in 16 bits."""
+    for each in program.operations:
+        is_step = each.has(ast.Sub) or each.has(ast.Add) and each.assigns
+        if is_step and each.left.kind == values.PARAMETERS and each.left.dtype in LOW and each.right.has("grad"):
+            yield each.node, each.left.dtype
+    for event in program.calls_of("add_", "sub_"):
+        base = event.callee.parts if event.callee.kind == values.METHOD else values.NOTHING
+        if base.kind == values.PARAMETERS and base.dtype in LOW and any(value.has("grad") for value in event.arguments):
+            yield event.node, base.dtype
 
 
 def severity_of(dtype: str) -> str:
@@ -171,6 +194,17 @@ DEFAULT_BETA = 0.999
 
 @rule
 def optimizer_state_in_half(program: Program) -> Iterator[Report]:
+    for event in program.calls_of("addcmul_"):
+        state = event.callee.parts if event.callee.kind == values.METHOD else values.NOTHING
+        factors = [program.script.code(node) for node in event.node.args[:2]] if isinstance(event.node, ast.Call) else []
+        share = event.keywords.get("value", values.NOTHING).constant
+        if state.kind != values.TENSOR or state.dtype not in LOW or len(set(factors)) != 1 or len(factors) != 2:
+            continue
+        if state.dtype == "f16":
+            yield Report(event.node, "the second moment is kept in FP16: squares of gradients below 2.4e-4 are 0 there")
+        elif not isinstance(share, float) or share < LEAST_DECAY_BF16:
+            shown = f"a factor of {1 - share:g}" if isinstance(share, float) else "a factor above 0.996"
+            yield Report(event.node, f"the second moment is kept in BF16, where {shown} is rounded away: it never falls again")
     for event in program.calls:
         # A helper does not show which optimizer gets it, and how that one scales.
         is_helper = event.callee.kind in (values.METHOD, values.FUNCTION)

@@ -158,7 +158,7 @@ def division_in_half(program: Program) -> Iterator[Report]:
 
 def may_compute_in_fp16(program: Program) -> bool:
     """True if a script shows FP16: by a word, or by a region that may be in it."""
-    if FP16_WORDS.search(program.script.text):
+    if program.script.mentions(FP16_WORDS):
         return True
     regions = [event.result.parts for event in program.calls_that_make(values.REGION)]
     regions += [event.subject.parts for event in program.of_kind(events.CONTEXT)]

@@ -132,7 +132,7 @@ def step_by_scaler(program: Program, event: Event, method: ast.expr) -> fixes.Ch
 @rule
 def scaler_never_updated(program: Program) -> Iterator[Report]:
     steps = [event for event in program.of_kind(events.SCALER_STEP) if is_used(event.scaler)]
-    if not steps or program.of_kind(events.UPDATE) or any("scaler" in word for script in program.scripts for word in UPDATED.findall(script.text)):
+    if not steps or program.of_kind(events.UPDATE) or any("scaler" in word for script in program.scripts for word in UPDATED.findall(script.running)):
         return
     if not program.of_kind(*events.BACKWARDS) and not program.calls_that_make(values.SCALER):
         return  # A helper that gets the scaler leaves the update to its caller.
@@ -279,7 +279,7 @@ def saves_scaler(text: str) -> bool:
 @rule
 def scaler_state_not_saved(program: Program) -> Iterator[Report]:
     if not any(is_used(event.scaler) for event in program.of_kind(events.SCALER_STEP)) \
-            or any(saves_scaler(script.text) for script in program.scripts):
+            or any(saves_scaler(script.running) for script in program.scripts):
         return
     reported = set()
     for event in program.calls_of("save"):

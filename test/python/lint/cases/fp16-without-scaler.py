@@ -129,3 +129,13 @@ def train(net, optimizer, loader):
         optimizer.zero_grad()
         take(batch, net, low=True).backward()
         optimizer.step()
+# case: words of remarks
+"""Trains without a GradScaler."""
+import torch
+model = torch.nn.Linear(4, 4)
+for x in loader:
+    # DeepSpeed and Accelerate have no part in it, and neither has a scaler.
+    with torch.autocast("cuda", torch.float16):  # finds warning
+        loss = model(x).mean()
+    loss.backward()
+    optimizer.step()

@@ -65,3 +65,8 @@ def bias(self, mask):
         return (1.0 - mask) * -1e4
     elif self.dtype == torch.float32:
         return (1.0 - mask) * -1e9
+# case: the lowest number of FP32
+import torch
+x = torch.randn(4, 4).half()
+y = x + (1.0 - mask) * torch.finfo(torch.float32).min  # finds note
+z = x + (1.0 - mask) * torch.finfo(torch.float16).min

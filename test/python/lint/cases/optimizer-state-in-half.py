@@ -30,3 +30,24 @@ import torch
 class Test:
     def check(self):
         self.compare(param_dtype=torch.bfloat16, exp_avg_sq_dtype=torch.half)
+# case: by hand, in a state that the optimizer keeps by name
+import torch
+class Own(torch.optim.Optimizer):
+    def step(self):
+        for group in self.param_groups:
+            first, second = group["betas"]
+            for p in group["params"]:
+                state = self.state[p]
+                if not state:
+                    state["mean"] = torch.zeros_like(p, dtype=torch.bfloat16)
+                    state["squares"] = torch.zeros_like(p, dtype=torch.bfloat16)
+                    state["low"] = torch.zeros_like(p, dtype=torch.float16)
+                    state["wide"] = torch.zeros_like(p)
+                state["mean"].mul_(first).add_(p.grad, alpha=1 - first)
+                state["squares"].mul_(second).addcmul_(p.grad, p.grad, value=1 - second)  # finds warning
+                squares = state["squares"]
+                squares.mul_(0.999).addcmul_(p.grad, p.grad, value=1 - 0.999)  # finds warning
+                squares.mul_(0.9).addcmul_(p.grad, p.grad, value=0.1)
+                squares.addcmul_(p.grad, p.data, value=0.1)
+                state["low"].mul_(second).addcmul_(p.grad, p.grad, value=1 - second)  # finds warning
+                state["wide"].mul_(second).addcmul_(p.grad, p.grad, value=1 - second)

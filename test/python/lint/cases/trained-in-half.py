@@ -167,7 +167,8 @@ for x in loader:
     optimizer.step()
     optimizer.zero_grad()
     Pipeline(unet).to("cuda", dtype=torch.float16)  # finds error
-# case: cast for a validation and back
+# case: cast for a validation and back, which leaves the weights rounded
+import copy
 import torch
 model = torch.nn.Linear(4, 4)
 optimizer = torch.optim.AdamW(model.parameters())
@@ -175,9 +176,34 @@ for x in loader:
     model(x).mean().backward()
     optimizer.step()
     optimizer.zero_grad()
+    model.half()  # finds warning
+    model(x.half())
+    model.float()
+    other = copy.deepcopy(model).half()
+    other(x.half())
+# case: the same of models that a loop makes one by one
+import torch
+for size in (4, 8):
+    model = torch.nn.Linear(size, size)
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(x).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
     model.half()
     model(x.half())
     model.float()
+# case: steps by hand
+import torch
+low, wide = torch.nn.Linear(4, 4).to(torch.bfloat16), torch.nn.Linear(4, 4)
+for x in loader:
+    (low(x.bfloat16()).float() - wide(x)).square().mean().backward()
+    with torch.no_grad():
+        for p, q in zip(low.parameters(), wide.parameters()):
+            p -= 1e-4 * p.grad  # finds warning
+            p.add_(p.grad, alpha=-1e-4)  # finds warning
+            p.data = p.data - 1e-4 * p.grad  # finds warning
+            q -= 1e-4 * q.grad
+            p.mul_(0.999)
 # case: cast in a branch that leaves before the training
 import torch
 model = torch.nn.Linear(4, 4)
