@@ -292,6 +292,9 @@ class Calls:
                 return self.tensor_op(node, op, operands[0], arguments, keywords)
             if op == "autograd":
                 return NOTHING
+        if name == "torch.polar" and len(arguments) == 2:
+            angles = arguments[1]
+            return Value(values.TENSOR, dtype=angles.dtype, facts=frozenset(["table"] * angles.has("positions")), origin=node)
         if name == "torch.outer" and len(arguments) == 2:
             positions = (first.facts | arguments[1].facts) & {"positions"}
             return Value(values.TENSOR, dtype=self.common_dtype(*arguments), facts=positions, origin=node)

@@ -33,8 +33,12 @@ def as_tensor(value: Value) -> Value:
     return value.replaced(kind=values.TENSOR, parts=None) if value.kind == values.PARAMETERS else value
 
 
-def list_parts(value: Value) -> tuple[Value, ...]:
-    return value.parts if value.kind == values.SEQUENCE else (value,)
+def list_groups(*sides: Value) -> list[Value]:
+    """What is known of the sum of lists of parameters, or of groups of them; nothing if none is one."""
+    known = [side for side in sides if values.find(side, values.PARAMETERS, 2) is not None]
+    if len(known) < len(sides) and not any(side.kind == values.SEQUENCE for side in known):
+        return []
+    return [part for side in known for part in (side.parts if side.kind == values.SEQUENCE else (side,))]
 
 
 class Expressions(Calls):
@@ -107,6 +111,8 @@ class Expressions(Calls):
         if base.kind == values.MAPPING and base.has("configuration"):
             return self.find_entry(base, attribute, path)
         if base.kind == values.TENSOR:
+            if base.has("table") and attribute in ("real", "imag"):
+                return base
             if attribute in ("data", "T", "mT", "logits", "sample", "last_hidden_state"):
                 return base
             if attribute == "loss":
@@ -187,8 +193,8 @@ class Expressions(Calls):
     def apply(self, node: ast.BinOp | ast.AugAssign, left: Value, right: Value) -> Value:
         """The value of `left operator right`."""
         operation = self.note_operation(node, left, right)
-        if operation.has(ast.Add) and all(values.find(side, values.PARAMETERS, 1) for side in (left, right)):
-            return values.sequence([*list_parts(left), *list_parts(right)], node)
+        if operation.has(ast.Add) and (parts := list_groups(left, right)):
+            return values.sequence(parts, node)
         left, right = as_tensor(left), as_tensor(right)
         if left.kind == right.kind == values.CONSTANT:
             return NOTHING if operation.assigns else self.fold(node.op, left.parts, right.parts)
@@ -370,10 +376,16 @@ class Expressions(Calls):
 
     def evaluate_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
         made = self.comprehend(node.generators, node.elt)
+        clause = node.generators[0]
+        if len(node.generators) == 1 and isinstance(node.elt, ast.Name) and isinstance(clause.iter, ast.Name) and self.program.script.is_same(node.elt, clause.target):
+            whole = self.evaluate(clause.iter)
+            if values.find(whole, values.PARAMETERS) is not None:
+                return whole  # Some of the groups.
         # A list of gradients is read as one gradient; a list of parameters is one.
         if made.kind in (values.TENSOR, values.PARAMETERS):
             return made.replaced(facts=made.facts - {"loss"})
-        return NOTHING
+        # One of groups of parameters has such groups.
+        return values.sequence([made], node) if made.kind == values.MAPPING and values.find(made, values.PARAMETERS, 1) else NOTHING
 
     evaluate_GeneratorExp = evaluate_SetComp = evaluate_ListComp
 

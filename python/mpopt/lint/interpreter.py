@@ -9,10 +9,11 @@ around it, and blocks of events (events.py) for the rules that ask for an order.
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mpopt.lint import events, library, values
 from mpopt.lint.events import Block, Event
@@ -20,15 +21,18 @@ from mpopt.lint.expressions import Expressions
 from mpopt.lint.methods import Methods
 from mpopt.lint.options import Options
 from mpopt.lint.project import Project, Reference
-from mpopt.lint.scopes import Class, Function, Scope
+from mpopt.lint.scopes import Class, Frame, Function, Scope
 from mpopt.lint.script import Script
 from mpopt.lint.statements import Statements
+from mpopt.lint.sums import Sum, Sums
 from mpopt.lint.values import NOTHING, Value
 
 # Steps of a file, and more for each of its lines; past them calls are not followed into functions any
 # more. A step takes some 3 us: 20 a line are 0.6 of the second that 10,000 lines may take. On 22 public projects
 # of a million lines the findings are those of 50,000 and 10.
 MOST_STEPS, MOST_STEPS_A_LINE = 10_000, 20
+# Steps a line that functions of other files leave: going once through a script takes some 4.
+LEFT_A_LINE = 8
 MOST_CALLS = 8  # Calls within calls.
 
 
@@ -58,16 +62,6 @@ class Operation:
     @property
     def right_node(self) -> ast.expr:
         return self.node.value if isinstance(self.node, ast.AugAssign) else self.node.right
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Sum:
-    """A sum or mean of what a model gave in an autocast region, outside of it. `is_low`: surely in 16 bits;
-    otherwise another operand may be FP32."""
-
-    node: ast.AST
-    dtype: str
-    is_low: bool
 
 
 @dataclasses.dataclass(eq=False)
@@ -186,16 +180,6 @@ class Program:
         return self._in_order(self.events.get(kind, ()) for kind in kinds)
 
 
-@dataclasses.dataclass(eq=False)
-class Frame:
-    """A function that is being gone through."""
-
-    function: Function | None
-    depth: int  # of the regions around it
-    returns: list[Value] = dataclasses.field(default_factory=list)
-    yields: list[list] = dataclasses.field(default_factory=list)
-
-
 # Kinds of values that settings and the objects of a library have.
 SETTINGS = {values.UNKNOWN, values.CONSTANT, values.DTYPE, values.NAME, values.FUNCTION, values.CLASS, values.INSTANCE}
 
@@ -217,7 +201,7 @@ def is_of_main(statement: ast.stmt) -> bool:
         and isinstance(statement.test.ops[0], ast.Eq) and getattr(statement.test.left, "id", "") == "__name__"
 
 
-class Interpreter(Expressions, Methods, Options, Statements):
+class Interpreter(Expressions, Methods, Options, Statements, Sums):
     """See the head of this file; its parts are in expressions.py (with calls.py),
     methods.py, options.py and statements.py."""
 
@@ -251,9 +235,13 @@ class Interpreter(Expressions, Methods, Options, Statements):
         self.frame = Frame(None, 0)
         self.active: list[Function] = []
         self.steps = self.recorded = self.effects = 0
+        # The steps in functions of other files, and that at which the one being followed was called.
+        self.spent = 0
+        self.left_at: int | None = None
         # By function, arguments and surroundings: what a call of a function of another file gave. See `recall`.
         self.recalled: dict[tuple, Recalled] = {}
         self.most_steps = MOST_STEPS + MOST_STEPS_A_LINE * len(script.starts)
+        self.most_spent = self.most_steps - LEFT_A_LINE * len(script.starts)
         self.evaluators = self.list_handlers("evaluate_")
         self.runners = self.list_handlers("run_")
         # The branches in which a mapping was made, by its parts, which are kept along.
@@ -323,35 +311,14 @@ class Interpreter(Expressions, Methods, Options, Statements):
         self.program, self.block, self.scope, self.script, self.recalled = Program(script), Block(), Scope(), script, {}
         self.regions, self.loops, self.tests, self.no_grad, self.owner, self.frame = (), (), (), False, None, Frame(None, 0)
         try:
-            self.run_suite([statement for statement in script.tree.body if not is_of_main(statement)])
+            with self.elsewhere():
+                self.run_suite([statement for statement in script.tree.body if not is_of_main(statement)])
             self.imported[path] = self.scope
         finally:
             self.program, self.block, self.scope, self.script, self.recalled = outer
             (self.regions, self.loops, self.tests, self.no_grad, self.statement, self.owner, self.owner_scope,
              self.frame) = state
         return self.imported[path]
-
-    # --- Sums in 16 bits ---
-
-    def derive(self, node: ast.AST, *operands: Value) -> None:
-        """A tensor comes from the sums that its operands come from."""
-        if self.sums:
-            found = [self.sums[id(operand.origin)] for operand in operands if id(operand.origin) in self.sums]
-            if found:
-                self.sums[id(node)] = found[0]
-            else:
-                self.sums.pop(id(node), None)
-
-    def note_sum(self, node: ast.AST, op: str, tensor: Value, dtype: str) -> None:
-        """Notes a reduction of a region's 16-bit result outside of the region."""
-        self.derive(node, tensor)
-        if id(node) in self.sums:
-            return  # The first one decides.
-        if op not in library.REDUCTIONS or not tensor.has("forward") or dtype in ("f32", "f64") or self.in_autocast():
-            return
-        region = tensor.parts
-        if isinstance(region, values.Region) and region.enabled and (tensor.dtype in values.LOW or tensor.has("mixed-low")):
-            self.sums[id(node)] = Sum(node, tensor.dtype or region.dtype, tensor.dtype in values.LOW)
 
     def in_autocast(self) -> bool:
         """True if autocast, or a context that may be it, chooses the types of ops."""
@@ -362,7 +329,30 @@ class Interpreter(Expressions, Methods, Options, Statements):
     def invoke(self, function: Function, arguments: list[Value], keywords: dict[str, Value], node) -> Value:
         """The value of a call of a function of the file, whose events join the block."""
         function.called = True
-        if function in self.active or len(self.active) >= MOST_CALLS or self.steps > self.most_steps:
+        if function in self.active or len(self.active) >= MOST_CALLS or self.steps - self.spent > self.most_steps:
+            return NOTHING
+        if function.script is self.program.script or self.left_at is not None:
+            return self.follow(function, arguments, keywords)
+        # The script's own functions, with its training, are followed when those of other files are not any more.
+        if self.spent > self.most_spent:
+            self.record(events.OPAQUE, node, callee=Value(name=function.name), arguments=tuple(arguments), keywords=keywords)
+            return NOTHING
+        with self.elsewhere():
+            return self.follow(function, arguments, keywords)
+
+    @contextlib.contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """Counts the steps in another file."""
+        left_at, self.left_at = self.left_at, self.steps if self.left_at is None else self.left_at
+        try:
+            yield
+        finally:
+            if left_at is None:
+                self.spent += self.steps - self.left_at
+            self.left_at = left_at
+
+    def follow(self, function: Function, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        if self.left_at is not None and self.spent + self.steps - self.left_at > self.most_spent:
             return NOTHING
         if any(decorator.endswith("staticmethod") for decorator in function.decorators):
             arguments = [argument for argument in arguments

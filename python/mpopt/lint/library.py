@@ -78,10 +78,10 @@ KEEPING = set("""abs add add_ mul mul_ sub sub_ div div_ neg sqrt rsqrt exp expm
     matmul mm bmm dot einsum view reshape permute transpose t contiguous clone detach squeeze unsqueeze flatten
     expand repeat clamp clamp_ clamp_min masked_fill masked_fill_ where cat stack chunk split narrow select
     index_select gather normalize dropout layer_norm cosine_similarity requires_grad_ requires_grad cuda cpu pin_memory
-    expand_as view_as unflatten roll flip tril triu mT movedim swapaxes reciprocal cosh sinh softplus
+    expand_as view_as view_as_real unflatten roll flip tril triu mT movedim swapaxes reciprocal cosh sinh softplus
     nan_to_num nan_to_num_ clip unbind cos sin""".split())
 TURNS = {"cos", "sin"}
-ARRANGING = set("view reshape squeeze unsqueeze float flatten clone contiguous cat stack repeat expand transpose permute".split())
+ARRANGING = set("view_as_real view reshape squeeze unsqueeze float flatten clone contiguous cat stack repeat expand transpose permute".split())
 # Numbers that positions become by these are frequencies, and no angles.
 BENDING = {"exp", "expm1", "pow", "log", "reciprocal", "sigmoid", "softmax"}
 # Ops that autocast computes in FP32, and in 16 bits (PyTorch's lists for CUDA).

@@ -109,6 +109,16 @@ class Class:
         return cut or any(base.name != "object" for base in others)
 
 
+@dataclasses.dataclass(eq=False)
+class Frame:
+    """A function that is being gone through."""
+
+    function: Function | None
+    depth: int  # of the regions around it
+    returns: list[Value] = dataclasses.field(default_factory=list)
+    yields: list[list] = dataclasses.field(default_factory=list)
+
+
 # In changes of a branch: the variable is not there.
 MISSING = Value(name="missing")
 Changes = dict[str, Value]

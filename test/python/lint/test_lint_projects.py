@@ -193,3 +193,16 @@ def test_steps_of_a_library_happen_in_each_call(tmp_path):
                      "    SCALER.scale(model(x).mean()).backward()\n    SCALER.step(first)\n    finish()\n"
                      "    SCALER.step(second)\n    finish()\n"})
     assert (f"{tmp_path}/steps.py", 4, "MP734") in find(tmp_path)
+
+
+def test_a_long_library_leaves_steps_for_the_script(tmp_path):
+    """The loop that trains is followed behind calls that take all steps that other files may take."""
+    parts = range(300)
+    library = "".join(f"def part{part}(x):\n" + "    x = x * 2 + 1\n" * 20 + "    return x\n" for part in parts)
+    library += "def transform(x):\n" + "".join(f"    x = part{part}(x)\n" for part in parts) + "    return x\n"
+    script = ("import torch\nfrom library import transform\n"
+              "def step(model, optimizer, x):\n    scaler = torch.amp.GradScaler('cuda')\n    scaler.scale(model(x).mean()).backward()\n"
+              "    scaler.step(optimizer)\n    scaler.update()\n"
+              "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\ny = transform(1)\nfor x in loader:\n    step(model, optimizer, x)\n")
+    write(tmp_path, {"library.py": library, "train.py": script})
+    assert (f"{tmp_path}/train.py", 4, "MP736") in find(tmp_path)

@@ -117,3 +117,11 @@ u = torch.randint(0, scheduler.steps, (8,)).half()  # finds note
 v = torch.randint(1000, (8,)).half()
 w = torch.randint(0, 256, (8,)).bfloat16()
 embed(t, frequencies)
+# case: a table of complex numbers
+import torch
+
+def make(length, inverse):
+    angles = torch.outer(torch.arange(length).float(), inverse)
+    turns = torch.polar(torch.ones_like(angles), angles)
+    parts = torch.stack([turns.real, turns.imag], dim=-1)
+    return parts.to(torch.bfloat16), torch.view_as_real(turns).to(torch.float16)  # finds note

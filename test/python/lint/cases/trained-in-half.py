@@ -414,3 +414,20 @@ model.half()
 optimizer = torch.optim.AdamW(model.parameters())
 for group, master in zip(optimizer.param_groups, optimizer.param_groups_fp32):
     compare(group, master)
+# case: groups of parameters in lists that are added and filtered
+import torch
+def group(net, head):
+    low = [{"params": p, "lr": 1e-5} for n, p in net.named_parameters() if "norm" in n]
+    chosen = low + others(head)
+    return [each for each in chosen if each["lr"]]
+net, head = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+optimizer = torch.optim.AdamW(group(net, head))
+net.to(torch.bfloat16)  # finds warning
+net(x).mean().backward()
+optimizer.step()
+# case: lists of parameters of two modules
+import torch
+net, head = torch.nn.Linear(4, 4).to(torch.bfloat16), torch.nn.Linear(4, 4).bfloat16()  # finds warning
+optimizer = torch.optim.AdamW(list(net.parameters()) + list(head.parameters()))
+head(net(x)).mean().backward()
+optimizer.step()
