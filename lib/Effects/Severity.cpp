@@ -259,13 +259,30 @@ static StringRef nameElements(Value output) {
   return getElementType(output).isInteger(1) ? "truth values" : "integers";
 }
 
+/// The op that decides about whole numbers: it reads floats, and what is behind
+/// computes with its whole numbers alone.
+static Operation *findDecider(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (op) {
+    Value source;
+    for (Value operand : op->getOperands()) {
+      if (isa<FloatType>(getElementType(operand)))
+        return op;
+      if (!isConstant(operand) && std::exchange(source, operand))
+        return value.getDefiningOp();
+    }
+    op = source ? source.getDefiningOp() : nullptr;
+  }
+  return value.getDefiningOp();
+}
+
 void mpopt::reportChangedDecisions(ModuleOp module,
                                    const OutputEffects &effects,
                                    const RuleInfo &rule,
                                    std::vector<FindingList::Entry> &entries) {
   FindingList list(module);
   for (const OutputDecision &output : effects.decisions) {
-    Operation *op = output.value.getDefiningOp();
+    Operation *op = findDecider(output.value);
     Severity severity = severityOf(output, module);
     if (!op || severity == Severity::Note)
       continue;
@@ -274,6 +291,8 @@ void mpopt::reportChangedDecisions(ModuleOp module,
     finding.message(
         formatNumber(withTwoDigits(*output.share * 100)) + " % of the " +
         nameElements(output.value).str() +
+        (op == output.value.getDefiningOp() ? ""
+                                            : " in `" + output.name + "`") +
         " are expected to change, by rounding of the floats that decide them");
   }
   if (!list.entries.empty())
