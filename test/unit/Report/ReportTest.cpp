@@ -3,6 +3,7 @@
 
 #include "mpopt/Report/Report.h"
 #include "mpopt/Report/Fold.h"
+#include "mpopt/Report/OutputFormat.h"
 #include "mpopt/Report/RuleTable.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -193,6 +194,24 @@ TEST(Json, InfinitiesAndBrokenNames) {
   EXPECT_EQ(finding.getObject("bound")->getString("lo"), "-inf");
   EXPECT_EQ(finding.getObject("bound")->getNumber("hi"), 1);
   EXPECT_EQ(finding.get("root"), nullptr);
+}
+
+TEST(Sarif, NamesPagesThatArePublished) {
+  ModelReport report;
+  report.findings.push_back(makeFinding("a", Severity::Error));
+  auto write = [&](llvm::StringRef pages) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    findOutputFormat("sarif")->writeReports(os, report, {.pages = pages});
+    return text;
+  };
+  std::string text = write("https://a.example/mpopt");
+  EXPECT_THAT(text,
+              HasSubstr("\"informationUri\": \"https://a.example/mpopt\""));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\"helpUri\": \"https://a.example/mpopt/rules/MP103.html\""));
+  EXPECT_THAT(write(""), Not(HasSubstr("Uri")));
 }
 
 TEST(Rules, TableIsSortedAndFound) {
