@@ -203,4 +203,137 @@ def Fp8EvaluationOutside : Fp8Rule<"MP788", "fp8-evaluation-outside"> {
   }];
 }
 
+def Fp8CastUnclamped : Fp8Rule<"MP789", "fp8-cast-unclamped"> {
+  let severity = "warning";
+  let summary = "a cast to FP8 by a scale that is kept, and nothing limits the numbers";
+  let what = [{
+    A tensor times or over a scale that a module keeps, or a number, is cast to a format of
+    8 bits without a clamp. A scale of the tensor's own largest magnitude needs none.
+  }];
+  let why = [{
+    E4M3 has no infinity. What is past 464 becomes NaN in PyTorch's cast, where kernels of
+    inference saturate; one element in ten thousand is enough for a row that is NaN.
+  }];
+  let example = [{
+    ```python
+    codes = (x / self.input_scale).to(torch.float8_e4m3fn)
+    ```
+  }];
+  let instead = [{
+    `(x / self.input_scale).clamp(-448, 448).to(torch.float8_e4m3fn)`.
+  }];
+}
+
+def Fp8ScaleOfZeros : Fp8Rule<"MP790", "fp8-scale-of-zeros"> {
+  let severity = "warning";
+  let summary = "a scale of FP8 that numbers which are all 0 make Inf or NaN";
+  let what = [{
+    A scale comes from the largest magnitude of a tensor, row or block, and no limit from
+    below keeps that from 0; or the limit is so small that the largest code over it leaves
+    FP32 (1.7e-34).
+  }];
+  let why = [{
+    Padding, experts without tokens and weights that begin at 0 have groups of zeros:
+    448 / 0 is Inf and 0 times that is NaN, as is 0 / 0.
+  }];
+  let example = [{
+    ```python
+    scale = 448 / x.abs().amax(-1, keepdim=True)
+    ```
+  }];
+  let instead = [{
+    `x.abs().amax(-1, keepdim=True).clamp(min=1e-12)`, torchao's limit.
+  }];
+}
+
+def Fp8OtherMaximum : Fp8Rule<"MP791", "fp8-other-maximum"> {
+  let severity = "error";
+  let summary = "a scale is made for another format's largest number";
+  let what = [{
+    The largest number of one FP8 format, as a constant or by `torch.finfo`, limits or
+    scales what is cast to a format whose own is smaller.
+  }];
+  let why = [{
+    E4M3 ends at 448, its FNUZ variant of MI300 at 240, E5M2 at 57344. Whatever is above
+    saturates or becomes NaN: of a scale made for 448, the upper half of a tensor's range.
+  }];
+  let example = [{
+    ```python
+    codes = (x / (amax / 448)).to(torch.float8_e4m3fnuz)
+    ```
+  }];
+  let instead = [{
+    `torch.finfo(dtype).max` of the dtype that the cast has.
+  }];
+}
+
+def Fp8StaleScale : Fp8Rule<"MP792", "fp8-stale-scale"> {
+  let severity = "warning";
+  let summary = "a scale, or codes that are kept, belong to other numbers";
+  let what = [{
+    The largest magnitude of each pass is written over that of the pass before, and several
+    passes go before a step; `is_first_microbatch` is not true again after a step; or
+    torchao's scales for FSDP are computed before the step that changes the weights.
+  }];
+  let why = [{
+    The next step clips what the last pass did not have, or multiplies by weights that were
+    cast before the optimizer changed them. Nothing fails: training is a little worse.
+  }];
+  let example = [{
+    ```python
+    def forward(self, x):
+        self.amax = x.detach().abs().max()      # of each pass of an accumulation
+    ```
+  }];
+  let instead = [{
+    `torch.maximum(self.amax, x.detach().abs().max())` until scales are made;
+    `is_first_microbatch` by the number of the pass; scales computed behind the step.
+  }];
+}
+
+def Fp8AmaxGroup : Fp8Rule<"MP793", "fp8-amax-group"> {
+  let severity = "error";
+  let summary = "ranks that share a tensor have scales of their own";
+  let what = [{
+    `fp8_group` of an FP8 region is a group of data parallelism, and layers run with
+    sequence parallelism.
+  }];
+  let why = [{
+    Each rank of a tensor group casts its tokens and gathers the codes of the others, which
+    it reads by its own scale. Scales agree if magnitudes are reduced over the tensor group,
+    too; without that the run diverges after a thousand steps.
+  }];
+  let example = [{
+    ```python
+    with te.fp8_autocast(fp8_recipe=recipe, fp8_group=data_group):
+    ```
+  }];
+  let instead = [{
+    A group of all ranks that share a tensor or its replicas, or none: all ranks.
+  }];
+}
+
+def Fp8NotUsed : Fp8Rule<"MP794", "fp8-not-used"> {
+  let severity = "warning";
+  let summary = "an FP8 region around layers that are none of TransformerEngine's";
+  let what = [{
+    A module whose layers are all of `torch.nn` runs in an FP8 region, and nothing in the
+    program makes or converts to a layer of TransformerEngine.
+  }];
+  let why = [{
+    The region tells TransformerEngine's layers to compute in FP8. Others do not look at it:
+    the run is in BF16 or FP32, and nothing says so.
+  }];
+  let example = [{
+    ```python
+    model = nn.Sequential(nn.Linear(1024, 4096), nn.GELU(), nn.Linear(4096, 1024))
+    with te.fp8_autocast(fp8_recipe=recipe):
+        out = model(x)
+    ```
+  }];
+  let instead = [{
+    `te.Linear`, `te.LayerNormMLP` and the like.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_SOURCEFP8_TD

@@ -33,7 +33,7 @@ def rule(check: Check) -> Check:
 def load() -> dict[str, Check]:
     """All checks by the names of their rules."""
     from mpopt.lint.rules import (  # noqa: F401: they register.
-        averages, casts, communication, configurations, engines, fp8, lightning, numbers, policy, protocol, regions, scaler, settings,
+        averages, casts, communication, configurations, engines, fp8, fp8_scales, lightning, numbers, policy, protocol, regions, scaler, settings,
         shortcuts, steps)
 
     return CHECKS
