@@ -427,7 +427,7 @@ void ModuleCheck::tryCodeFixes() {
 
 TrainingReport ModuleCheck::describeStep() {
   int exponent = analyses.getAnalysis<LossScaling>().inUse();
-  const Fp8Recipe *recipe = options.train->fp8.recipe;
+  const std::optional<Fp8Recipe> &recipe = options.train->fp8.recipe;
   std::optional<ScaledLayers> layers;
   AddedErrors added;
   if (recipe) {

@@ -166,7 +166,7 @@ void LayerFaults::judgeZeros() {
       for (const LayerReport::Operand &operand : product.operands)
         if (operand.zero >= kSome)
           return blame("fp8-zero-scale", *config.fp8.noEpsilon,
-                       "is 0, and " + percent(operand.zero) +
+                       "guards nothing, and " + percent(operand.zero) +
                            " of the groups of " + Twine(operand.role) +
                            " at '" + layer.output +
                            "' are all zeros: their scale is 0, and 0 / 0 is "

@@ -40,9 +40,9 @@ Error mpopt::setFp8Recipe(std::string &precision, TrainConfig &config) {
   llvm::replace(name, '-', '_');
   TrainFp8 &fp8 = config.fp8;
   if (!name.empty() || precision.ends_with(":"))
-    fp8.recipe = Fp8Recipe::byName(name);
+    fp8.setRecipe(name);
   else if (!fp8.recipe)
-    fp8.recipe = Fp8Recipe::byName("current");
+    fp8.setRecipe("current");
   if (!fp8.recipe) {
     std::vector<std::string> names;
     for (const Fp8Recipe &recipe : Fp8Recipe::all())

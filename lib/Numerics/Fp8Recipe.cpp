@@ -59,6 +59,12 @@ const Fp8Recipe *Fp8Recipe::byName(llvm::StringRef name) {
   return found == std::end(kRecipes) ? nullptr : found;
 }
 
+bool Fp8Recipe::isAsNamed() const {
+  const Fp8Recipe &named = *byName(name);
+  return gradient.format == named.gradient.format &&
+         wideWeightGradient == named.wideWeightGradient;
+}
+
 OperandScaling Fp8Recipe::of(LayerPass pass, LayerRole role) const {
   if (wideWeightGradient && pass == LayerPass::WeightGradient)
     return kUnscaledBF16;

@@ -12,14 +12,54 @@
 using namespace llvm;
 using namespace mpopt;
 
+void TrainFp8::setRecipe(StringRef name) {
+  const Fp8Recipe *known = Fp8Recipe::byName(name);
+  recipe = known ? std::optional(*known) : std::nullopt;
+}
+
 //===----------------------------------------------------------------------===//
 // Settings that mean the same everywhere
 //===----------------------------------------------------------------------===//
 
-void mpopt::judgeMargin(const Section &section, StringRef key) {
-  std::optional<double> margin = section.number(key);
-  if (!margin)
+void mpopt::judgeFormat(const Section &section, StringRef key, TrainFp8 &fp8) {
+  if (!fp8.recipe)
     return;
+  std::string format = StringRef(section.word(key).value_or("")).upper();
+  OperandScaling &gradient = fp8.recipe->gradient;
+  bool isWhole = fp8.recipe->input.grain == OperandScaling::Grain::Tensor;
+  if (format == "E5M2")
+    section.blame(kScaling, key,
+                  "is E5M2 for activations and weights, too: two bits, which "
+                  "is refused for training");
+  if (format == "E4M3" && isWhole) {
+    gradient.format = fp8.recipe->input.format;
+    section.blame(kScaling, key,
+                  "is E4M3 for gradients, too, with one scale a tensor: those "
+                  "below 2^-18 of the largest are read as 0. HYBRID has E5M2 "
+                  "for them");
+  } else if (format == "HYBRID" && fp8.recipe->input.size &&
+             gradient.format == "f8E4M3FN") {
+    section.blame("mxfp8-e5m2", key,
+                  "is HYBRID with scales of " + Twine(fp8.recipe->input.size) +
+                      " elements: gradients have E5M2's two bits in blocks "
+                      "that E4M3 holds, and runs diverge. E4M3 keeps one more");
+    if (fp8.recipe->name == "mxfp8")
+      fp8.setRecipe("mxfp8_e5m2");
+    else
+      gradient.format = "f8E5M2";
+  }
+}
+
+void mpopt::judgeMargin(const Section &section, StringRef key,
+                        const TrainFp8 &fp8) {
+  std::optional<double> margin = section.number(key);
+  if (!margin || *margin == 0)
+    return;
+  if (fp8.recipe && fp8.recipe->history == 0)
+    return section.blame(kRefused, key,
+                         "is passed over: it is of delayed scaling, and the "
+                         "recipe is '" +
+                             fp8.recipe->name + "'");
   // In a normal distribution whose largest element is five deviations, one
   // element in a hundred is below 2^-8.6 of it; E4M3's normal numbers reach
   // 2^-14.8 below 448. From a margin of 7 on these are subnormal.

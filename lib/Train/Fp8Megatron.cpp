@@ -12,25 +12,20 @@
 using namespace llvm;
 using namespace mpopt;
 
-/// The recipe by name; null for `custom`.
-static const Fp8Recipe *findRecipe(StringRef name, bool isHybrid,
-                                   bool isRecent) {
-  return Fp8Recipe::byName(
-      StringSwitch<StringRef>(name)
-          .Case("delayed", isRecent ? "delayed_recent" : "delayed")
-          .Case("tensorwise", "current")
-          .Case("blockwise", "block128")
-          .Case("mxfp8", isHybrid ? "mxfp8_e5m2" : "mxfp8")
-          .Default(""));
+/// The recipe by its name in Megatron-LM; empty for `custom`.
+static StringRef toOwn(StringRef name) {
+  return StringSwitch<StringRef>(name)
+      .Case("delayed", "delayed")
+      .Case("tensorwise", "current")
+      .Case("blockwise", "block128")
+      .Case("mxfp8", "mxfp8")
+      .Default("");
 }
 
-static void judgeRecipe(const Section &flags, StringRef format,
-                        StringRef recipe) {
-  if (recipe == "mxfp8" && format == "hybrid")
-    flags.blame("mxfp8-e5m2", "fp8-format",
-                "is hybrid with --fp8-recipe mxfp8: gradients have E5M2's two "
-                "bits under scales of 32 elements, and runs diverge. e4m3 "
-                "keeps one more");
+static void judgeRecipe(const Section &flags, StringRef recipe, TrainFp8 &fp8) {
+  judgeFormat(flags, "fp8-format", fp8);
+  if (fp8.recipe && flags.has("no-fp8-wgrad"))
+    fp8.recipe->wideWeightGradient = true;
   if (recipe == "delayed") {
     judgeHistory(flags, "fp8-amax-history-len", "fp8-amax-compute-algo", 1,
                  "most_recent");
@@ -41,7 +36,7 @@ static void judgeRecipe(const Section &flags, StringRef format,
   if (flags.has("fp8-output-proj") && recipe != "mxfp8")
     flags.blame(kRefused, "fp8-output-proj",
                 "is for --fp8-recipe mxfp8 only, and the recipe is " + recipe);
-  judgeMargin(flags, "fp8-margin");
+  judgeMargin(flags, "fp8-margin", fp8);
 }
 
 /// Flags that count with FP8 or FP4 only.
@@ -88,20 +83,48 @@ static void readEnds(const Section &flags, bool isFp4, TrainFp8 &fp8) {
                     "(--num-layers-at-start-in-bf16) and " +
                     Twine(end) + " at the end of " + Twine(*layers) +
                     " in BF16: none is left");
+  for (StringRef key :
+       {"num-layers-at-start-in-bf16", "num-layers-at-end-in-bf16"})
+    if (!isKept && flags.has(key) && flags.integer(key, 0) != 0)
+      flags.blame(kRefused, key,
+                  "is passed over without --first-last-layers-bf16: all "
+                  "layers are in FP8");
   if (isFp4 && !isKept)
     flags.blame("fp8-layers", "fp4-format",
                 "puts every linear layer in FP4: training diverges unless some "
                 "stay in BF16 (--first-last-layers-bf16)");
 }
 
+/// Sizes of the shard that a rank holds, and the tokens of one pass over them.
+/// TransformerEngine (pytorch/utils.py, assert_dim_for_fp8_exec) takes any
+/// multiple of 8 for tokens; scales of blocks lie along them in the product of
+/// the weight's gradient.
 static void judgeSizes(const Section &flags, const Fp8Recipe &recipe) {
-  for (StringRef key : {"hidden-size", "ffn-hidden-size"})
-    if (std::optional<int64_t> size = flags.integer(key, 1);
-        size && *size % recipe.multiple)
+  constexpr int64_t kTokens = 8;
+  int64_t ranks = flags.integer("tensor-model-parallel-size", 1).value_or(1);
+  int64_t context = flags.integer("context-parallel-size", 1).value_or(1);
+  bool isSplit = flags.has("sequence-parallel");
+  auto judge = [&](StringRef key, int64_t size, int64_t parts,
+                   int64_t multiple) {
+    // What ranks do not share evenly is refused for that.
+    if (size % parts == 0 && size / parts % multiple)
       flags.blame("fp8-sizes", key,
-                  Twine(*size) + " is no multiple of " +
-                      Twine(recipe.multiple) +
+                  Twine(size / parts) +
+                      (parts > 1
+                           ? " on each of " + Twine(parts).str() + " ranks"
+                           : std::string()) +
+                      " is no multiple of " + Twine(multiple) +
                       ", which kernels of the recipe need");
+  };
+  if (std::optional<int64_t> size = flags.integer("hidden-size", 1))
+    judge("hidden-size", *size, 1, recipe.multiple);
+  if (std::optional<int64_t> size = flags.integer("ffn-hidden-size", 1))
+    judge("ffn-hidden-size", *size, ranks, recipe.multiple);
+  std::optional<int64_t> length = flags.integer("seq-length", 1);
+  std::optional<int64_t> batch = flags.integer("micro-batch-size", 1);
+  if (length && batch && *length < INT32_MAX && *batch < INT32_MAX)
+    judge("seq-length", *length * *batch, context * (isSplit ? ranks : 1),
+          recipe.input.size == 32 ? 32 : kTokens);
 }
 
 void mpopt::readMegatronFp8(ConfigReader &reader, const Section &flags) {
@@ -111,8 +134,8 @@ void mpopt::readMegatronFp8(ConfigReader &reader, const Section &flags) {
   std::optional<std::string> said = flags.word("fp8-recipe");
   std::string recipe = said.value_or("delayed");
   flags.ignore({"fp8-interval", "fp8-wgrad", "no-fp8-wgrad", "fp4-recipe",
-                "fp8-amax-history-len", "fp8-amax-compute-algo", "fp8-margin",
-                "fp4-param-gather"});
+                "moe-router-dtype", "fp8-amax-history-len",
+                "fp8-amax-compute-algo", "fp8-margin", "fp4-param-gather"});
   bool isOpen = flags.isOpen("fp8-format") || flags.isOpen("fp8-recipe");
   if (format && fp4)
     flags.blame(kRefused, "fp4-format",
@@ -125,8 +148,7 @@ void mpopt::readMegatronFp8(ConfigReader &reader, const Section &flags) {
   StringRef on = format ? "fp8-format" : "fp4-format";
   if (format || fp4) {
     fp8.by = flags.keyOf(on);
-    fp8.recipe = fp4 ? Fp8Recipe::byName("nvfp4_2d")
-                     : findRecipe(recipe, format == "hybrid", false);
+    fp8.setRecipe(fp4 ? "nvfp4_2d" : toOwn(recipe));
     if (!reader.config.precision || reader.config.precision == "fp32")
       flags.blame("fp8-without-bf16", on,
                   "without --bf16: all that is not a product of a linear layer "
@@ -140,7 +162,7 @@ void mpopt::readMegatronFp8(ConfigReader &reader, const Section &flags) {
       judgeSizes(flags, *fp8.recipe);
   }
   if (format && !isOpen)
-    judgeRecipe(flags, *format, recipe);
+    judgeRecipe(flags, recipe, fp8);
   for (StringRef key : {"exp-avg-sq-dtype"})
     if (flags.type(key) == TrainType::F8)
       flags.blame(

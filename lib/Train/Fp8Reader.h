@@ -13,8 +13,11 @@ namespace mpopt {
 inline constexpr llvm::StringLiteral kRefused = "refused-fp8-setting";
 inline constexpr llvm::StringLiteral kScaling = "fp8-scale-setting";
 
-/// The exponent by which scales leave room.
-void judgeMargin(const Section &section, llvm::StringRef key);
+/// Which operands are E4M3 and which E5M2; sets that of gradients.
+void judgeFormat(const Section &section, llvm::StringRef key, TrainFp8 &fp8);
+/// The exponent by which delayed scales leave room.
+void judgeMargin(const Section &section, llvm::StringRef key,
+                 const TrainFp8 &fp8);
 /// The amax history of delayed scaling, with what a framework takes where a
 /// key is missing.
 void judgeHistory(const Section &section, llvm::StringRef lengthKey,

@@ -10,20 +10,10 @@
 
 #include "llvm/ADT/StringSwitch.h"
 
+#include <limits>
+
 using namespace llvm;
 using namespace mpopt;
-
-static void judgeFormat(const Section &recipe, StringRef key, bool isMx) {
-  std::string format = StringRef(recipe.word(key).value_or("")).upper();
-  if (format == "E5M2")
-    recipe.blame(kScaling, key,
-                 "is E5M2 for activations and weights, too: two bits, which is "
-                 "refused for training");
-  if (isMx && format == "HYBRID")
-    recipe.blame("mxfp8-e5m2", key,
-                 "is HYBRID with scales of 32 elements: gradients in E5M2 lose "
-                 "a bit in each block, and runs diverge. E4M3 keeps it");
-}
 
 //===----------------------------------------------------------------------===//
 // mpopt-fp8-recipe/1
@@ -65,26 +55,28 @@ void mpopt::readFp8Recipe(ConfigReader &reader, const Section &top) {
   top.ignore({"schema", "world", "interval"});
   fp8.filters = top.words("disable").value_or(std::vector<std::string>());
   fp8.filtersBy = top.keyOf("disable");
-  if (top.number("least") == 0.0)
+  // Largest codes, E5M2's, over it have to be FP32 numbers.
+  constexpr double kLeast = 57344.0 / std::numeric_limits<float>::max();
+  if (std::optional<double> least = top.number("least");
+      least && *least < kLeast)
     fp8.noEpsilon = top.keyOf("least");
   std::string name = top.word("recipe").value_or("DelayedScaling");
-  std::string format = StringRef(top.word("fp8_format").value_or("")).upper();
+  bool isPlain = top.truth("disable_2d_quantization").value_or(false);
   auto known = StringSwitch<StringRef>(name)
                    .Case("DelayedScaling", "delayed")
                    .Case("Float8CurrentScaling", "current")
                    .Case("Float8BlockScaling", "block128")
-                   .Case("MXFP8BlockScaling",
-                         format == "HYBRID" ? "mxfp8_e5m2" : "mxfp8")
-                   .Case("NVFP4BlockScaling", "nvfp4_2d")
+                   .Case("MXFP8BlockScaling", "mxfp8")
+                   .Case("NVFP4BlockScaling", isPlain ? "nvfp4" : "nvfp4_2d")
                    .Default(name);
-  fp8.recipe = Fp8Recipe::byName(known);
+  fp8.setRecipe(known);
   fp8.by = top.keyOf("recipe");
   if (!fp8.recipe)
     return top.fail("recipe", "'" + shown(name) +
                                   "' is no recipe of TransformerEngine, nor "
                                   "one of mpopt's");
-  judgeFormat(top, "fp8_format", name == "MXFP8BlockScaling");
-  judgeMargin(top, "margin");
+  judgeFormat(top, "fp8_format", fp8);
+  judgeMargin(top, "margin", fp8);
   if (known == "delayed")
     judgeHistory(top, "amax_history_len", "amax_compute_algo", 1024, "max");
   judgeSums(top, known == "block128", fp8);
@@ -99,8 +91,7 @@ void mpopt::readFp8Recipe(ConfigReader &reader, const Section &top) {
         "codes by it");
   top.ignore({"fp8_gemm_fprop", "fp8_gemm_dgrad", "fp8_gemm_wgrad",
               "amax_history_len", "amax_compute_algo", "fp8_dpa", "fp8_mha",
-              "disable_stochastic_rounding", "disable_rht",
-              "disable_2d_quantization"});
+              "disable_stochastic_rounding", "disable_rht"});
   top.warnOfOthers();
 }
 
@@ -108,7 +99,7 @@ void mpopt::readFp8Recipe(ConfigReader &reader, const Section &top) {
 // Accelerate
 //===----------------------------------------------------------------------===//
 
-static void judgeEngine(const Section &settings) {
+static void judgeEngine(const Section &settings, TrainFp8 &fp8) {
   for (auto [wrong, right] : {std::pair<StringRef, StringRef>{
                                   "amax_history_length", "amax_history_len"},
                               {"amax_compute_algorithm", "amax_compute_algo"}})
@@ -118,8 +109,22 @@ static void judgeEngine(const Section &settings) {
   // TERecipeKwargs' own defaults.
   judgeHistory(settings, "amax_history_len", "amax_compute_algo", 1024,
                "most_recent");
-  judgeFormat(settings, "fp8_format", /*isMx=*/false);
-  judgeMargin(settings, "margin");
+  judgeFormat(settings, "fp8_format", fp8);
+  judgeMargin(settings, "margin", fp8);
+}
+
+/// Settings that another backend reads.
+static void judgeOthers(const Section &settings, StringRef backend) {
+  constexpr std::pair<StringLiteral, StringLiteral> kReaders[] = {
+      {"fp8_format", "TE"},        {"amax_history_len", "TE"},
+      {"amax_compute_algo", "TE"}, {"override_linear_precision", "TE"},
+      {"pad_inner_dim", "AO"},     {"enable_fsdp_float8_all_gather", "AO"},
+      {"opt_level", "MSAMP"}};
+  for (auto [key, reader] : kReaders)
+    if (settings.has(key) && reader != backend)
+      settings.blame(kRefused, key,
+                     "is passed over: it is of backend " + reader +
+                         ", and the backend is " + backend);
 }
 
 void mpopt::readAccelerateFp8(ConfigReader &reader, const Section &top,
@@ -138,12 +143,13 @@ void mpopt::readAccelerateFp8(ConfigReader &reader, const Section &top,
   std::string backend =
       StringRef(settings.word("backend").value_or("TE")).upper();
   bool isTorch = backend == "AO" || backend == "TORCHAO";
-  fp8.recipe = Fp8Recipe::byName(isTorch ? "current" : "delayed");
+  fp8.setRecipe(isTorch ? "current" : "delayed");
   if (!settings)
     return;
+  judgeOthers(settings, isTorch ? "AO" : backend);
   if (!isTorch) {
     if (backend == "TE")
-      judgeEngine(settings);
+      judgeEngine(settings, fp8);
     return;
   }
   if (settings.truth("pad_inner_dim").value_or(false))

@@ -17,18 +17,25 @@ using namespace mpopt;
 static void readFloat8(ConfigReader &reader, const Section &float8) {
   TrainFp8 &fp8 = reader.config.fp8;
   std::string recipe = float8.word("recipe_name").value_or("tensorwise");
-  fp8.recipe =
-      Fp8Recipe::byName(StringSwitch<StringRef>(recipe)
-                            .Case("rowwise", "rowwise")
-                            .Case("rowwise_with_gw_hp", "rowwise_gw_hp")
-                            .Default("current"));
+  fp8.setRecipe(StringSwitch<StringRef>(recipe)
+                    .Case("rowwise", "rowwise")
+                    .Case("rowwise_with_gw_hp", "rowwise_gw_hp")
+                    .StartsWith("mxfp8", "mxfp8")
+                    .Default("current"));
   bool isRow = StringRef(recipe).starts_with("rowwise");
   if (isRow && float8.truth("enable_fsdp_float8_all_gather") == true)
     float8.blame(kRefused, "enable_fsdp_float8_all_gather",
                  "is refused with recipe_name " + recipe +
                      ": shards know no row's amax");
-  if (float8.truth("emulate") == true)
-    float8.blame(kRefused, "emulate",
+  StringRef precompute = "precompute_float8_dynamic_scale_for_fsdp";
+  if (float8.truth(precompute) == true &&
+      float8.truth("enable_fsdp_float8_all_gather") != true)
+    float8.blame(kRefused, precompute,
+                 "has no effect without enable_fsdp_float8_all_gather: shards "
+                 "are gathered in high precision");
+  if (float8.truth("emulate") == true ||
+      StringRef(recipe).ends_with("emulated"))
+    float8.blame(kRefused, float8.has("emulate") ? "emulate" : "recipe_name",
                  "computes in high precision, for tests: nothing is faster");
   fp8.misfits = float8.truth("pad_inner_dim") == true
                     ? TrainFp8::Misfits::Padded
@@ -42,8 +49,7 @@ static void readFloat8(ConfigReader &reader, const Section &float8) {
   if (isAuto && recipe == "rowwise_with_gw_hp")
     float8.blame(kRefused, "filter_fqns",
                  "has the automatic filter, which knows no " + recipe);
-  float8.ignore({"precompute_float8_dynamic_scale_for_fsdp",
-                 "force_recompute_fp8_weight_in_bwd", "moe_fqns_prototype",
+  float8.ignore({"force_recompute_fp8_weight_in_bwd", "moe_fqns_prototype",
                  "round_scales_to_power_of_2"});
 }
 
@@ -86,20 +92,24 @@ void mpopt::readTorchtitan(ConfigReader &reader, const Section &top) {
       training.type("mixed_precision_reduce").value_or(TrainType::F32);
   // Later versions have it two tables deeper.
   bool isDeep = top.has("quantize");
-  std::string name8 = isDeep ? "quantize.linear.float8" : "float8";
-  Section float8 =
-      isDeep ? top.section("quantize").section("linear").section("float8")
-             : top.section("float8");
+  Section around = isDeep ? top.section("quantize").section("linear") : top;
+  StringRef kind = around.has("mx") ? "mx" : "float8";
+  std::string name8 = ((isDeep ? "quantize.linear." : "") + kind).str();
+  Section float8 = around.section(kind);
   std::vector<std::string> converters =
       top.section("model")
           .words("converters")
           .value_or(std::vector<std::string>());
   if (!llvm::is_contained(converters, name8)) {
     if (float8)
-      top.blame(kRefused, isDeep ? "quantize" : "float8",
+      top.blame(kRefused, isDeep ? "quantize" : kind,
                 "has no effect: model.converters does not list " + name8);
     return;
   }
   readFloat8(reader, float8);
   config.fp8.by = top.section("model").keyOf("converters");
+  if (type == TrainType::F32)
+    training.blame("fp8-without-bf16", "mixed_precision_param",
+                   "leaves all that is not a product of a linear layer in "
+                   "FP32, and nothing of it is faster");
 }

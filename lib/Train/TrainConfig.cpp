@@ -93,7 +93,7 @@ static std::optional<TrainFormat> recognise(const ConfigNode &map) {
   if (schema && schema->text == "mpopt-fp8-recipe/1")
     return TrainFormat::Fp8Recipe;
   if (hasMap(map, {"training"}) &&
-      hasMap(map, {"job", "float8", "quantize", "parallelism"}))
+      hasMap(map, {"job", "float8", "mx", "quantize", "parallelism"}))
     return TrainFormat::Torchtitan;
   if (hasAny(map, {"cast_config_input", "pad_inner_dim",
                    "enable_fsdp_float8_all_gather"}))

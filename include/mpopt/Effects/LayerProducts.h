@@ -91,8 +91,8 @@ private:
   std::vector<std::vector<double>>
   errorsByLayer(const GradientErrors &errors) const;
   /// `own`: the largest error under the report's recipe.
-  void choose(Fp8Report &report, double own, GradientErrors &errors,
-              llvm::ArrayRef<double> aims);
+  void choose(Fp8Report &report, std::optional<double> own,
+              GradientErrors &errors, llvm::ArrayRef<double> aims);
 
   mlir::ModuleOp module;
   const RangeAnalysis &ranges;

@@ -49,6 +49,8 @@ struct Fp8Recipe {
   bool wideWeightGradient = false;
 
   OperandScaling of(LayerPass pass, LayerRole role) const;
+  /// False if a configuration changed what its name stands for.
+  bool isAsNamed() const;
 
   static llvm::ArrayRef<Fp8Recipe> all();
   /// Null if there is none.

@@ -31,8 +31,8 @@ struct TrainKey {
 };
 
 struct TrainFp8 {
-  /// The recipe; null if nothing is in FP8.
-  const Fp8Recipe *recipe = nullptr;
+  /// The recipe, with what a file changes of it; nothing if nothing is in FP8.
+  std::optional<Fp8Recipe> recipe;
   /// The setting that switches it on.
   TrainKey by;
   /// Parts of the names of modules that stay in BF16.
@@ -42,11 +42,15 @@ struct TrainFp8 {
   int64_t keptAtStart = 0, keptAtEnd = 0;
   /// Layers of other sizes: padded, passed over, or refused by kernels.
   enum class Misfits { Refused, Padded, PassedOver } misfits = Misfits::Refused;
-  /// The least amax, where it is said to be 0: zeros have no scale then.
+  /// The least amax, where it is said to be 0 or so small that the largest
+  /// code over it leaves FP32: zeros have no scale then.
   std::optional<TrainKey> noEpsilon;
   /// Where the products of gradients are said to be added without a second
   /// accumulator.
   std::optional<TrainKey> addsOnce;
+
+  /// Switches on the named recipe; nothing is in FP8 if there is none.
+  void setRecipe(llvm::StringRef name);
 };
 
 /// A layer that multiplies with a parameter.

@@ -34,13 +34,13 @@ def Fp8GradientFlush : ConfigRule<"MP420", "fp8-gradient-flush"> {
 
 def Mxfp8E5m2 : ConfigRule<"MP421", "mxfp8-e5m2"> {
   let severity = "error";
-  let summary = "gradients are in E5M2 under scales of 32 elements";
+  let summary = "gradients are in E5M2 under scales of blocks";
   let what = [{
-    A configuration trains in MXFP8 with the hybrid format: E4M3 forward, E5M2 for
-    gradients.
+    A configuration trains with scales of blocks (MXFP8, 1 x 128) and the hybrid format:
+    E4M3 forward, E5M2 for gradients.
   }];
   let why = [{
-    A scale for 32 elements has the range that E5M2's exponent is for, so that its two
+    A scale for a block has the range that E5M2's exponent is for, so that its two
     bits buy nothing: each product of gradients has 4 dB less signal to noise than with
     E4M3, and large runs diverge.
   }];
@@ -101,9 +101,9 @@ def Fp8ZeroScale : ConfigRule<"MP424", "fp8-zero-scale"> {
   let severity = "error";
   let summary = "groups of zeros have no scale";
   let what = [{
-    A recipe says that the least amax is 0 (`least`), and rows, blocks or tensors of an
-    operand are expected to be all zeros: padding, experts without tokens, weights that
-    begin at 0.
+    A recipe says that the least amax is 0 (`least`), or so small that the largest code
+    over it leaves FP32 (1.7e-34), and rows, blocks or tensors of an operand are expected to
+    be all zeros: padding, experts without tokens, weights that begin at 0.
   }];
   let why = [{
     The scale is amax / 448: 0 / 0 is NaN, and one NaN of a block makes the whole product
@@ -230,7 +230,8 @@ def Fp8Moments : ConfigRule<"MP429", "fp8-moments"> {
 def Fp8ScaleSetting : ConfigRule<"MP430", "fp8-scale-setting"> {
   let summary = "a setting of FP8 clips, flushes or biases numbers";
   let what = [{
-    A margin below 0 or above 6; E5M2 on the way forward; amax that is not reduced over
+    A margin below 0 or above 6; E5M2 on the way forward; E4M3 for gradients under one
+    scale a tensor; amax that is not reduced over
     ranks that share a tensor; gradients in FP4 without stochastic rounding and without
     rotations.
   }];

@@ -47,13 +47,16 @@ def script(*flags):
     return f'#!/bin/bash\nLR=1e-4\nARGS=(\n    --lr $LR\n{lines}\n)\ntorchrun --nproc_per_node 8 pretrain_gpt.py "${{ARGS[@]}}"\n'
 
 
-BASE = ("--bf16", "--num-layers 4", "--hidden-size 128", "--fp8-format e4m3", "--use-distributed-optimizer")
-MX = (*BASE, "--fp8-recipe mxfp8")
+E4M3 = ("--bf16", "--num-layers 4", "--hidden-size 128", "--fp8-format e4m3", "--use-distributed-optimizer")
+BASE = (*E4M3[:3], "--fp8-format hybrid", "--use-distributed-optimizer")
+MX = (*E4M3, "--fp8-recipe mxfp8")
+NOW = (*BASE, "--fp8-recipe tensorwise")
 LONG = (*BASE, "--fp8-amax-history-len 512", "--fp8-amax-compute-algo max")
 
 
-@pytest.mark.parametrize("flags", [MX, LONG, (*BASE, "--fp8-recipe tensorwise"), (*MX, "--fp8-param-gather"), ("--bf16",), ("--bf16", "--fp8-format $FORMAT"),
-                                   (*BASE, "--fp8-amax-history-len $HISTORY"), (*MX, "--fp8-margin 2"), (*MX, "--first-last-layers-bf16"),
+@pytest.mark.parametrize("flags", [MX, LONG, NOW, (*NOW, "--seq-length 1000", "--micro-batch-size 1"),
+                                   (*NOW, "--ffn-hidden-size 1024", "--tensor-model-parallel-size 8"), (*LONG, "--no-fp8-wgrad"), (*MX, "--fp8-param-gather"), ("--bf16",), ("--bf16", "--fp8-format $FORMAT"),
+                                   (*BASE, "--fp8-amax-history-len $HISTORY"), (*LONG, "--fp8-margin 2"), (*MX, "--first-last-layers-bf16"),
                                    (*MX, "--fp8-param-gather", "--reuse-grad-buf-for-mxfp8-param-ag", "--overlap-grad-reduce", "--overlap-param-gather")])
 def test_sound_scripts(found, flags):
     assert not found("a.sh", script(*flags))
@@ -63,16 +66,22 @@ def test_sound_scripts(found, flags):
     ("MP421", "--fp8-format", (*BASE[:3], "--fp8_format=hybrid", "--fp8-recipe mxfp8")),
     ("MP422", "--fp8-amax-history-len", (*BASE, "--fp8-amax-history-len 1", "--fp8-amax-compute-algo max")),
     ("MP422", "--fp8-amax-compute-algo", (*BASE, "--fp8-amax-history-len 64", "--fp8-amax-compute-algo most_recent")),
-    ("MP426", "--hidden-size", ("--hidden-size 1000", "--bf16", "--fp8-format e4m3", "--fp8-recipe tensorwise")),
+    ("MP426", "--hidden-size", ("--hidden-size 1000", "--bf16", "--fp8-format hybrid", "--fp8-recipe tensorwise")),
     ("MP426", "--hidden-size", ("--hidden-size 144", "--bf16", "--fp8-format e4m3", "--fp8-recipe mxfp8")),
+    ("MP426", "--ffn-hidden-size", (*NOW, "--ffn-hidden-size 1056", "--tensor-model-parallel-size 8")),
+    ("MP426", "--seq-length", (*NOW, "--seq-length 1003", "--micro-batch-size 1")),
+    ("MP426", "--seq-length", (*NOW, "--seq-length 1000", "--micro-batch-size 2", "--sequence-parallel", "--tensor-model-parallel-size 8")),
     ("MP427", "--fp8-format", MX[1:]),
+    ("MP428", "--fp8-margin", (*NOW, "--fp8-margin 2")),
+    ("MP428", "--num-layers-at-start-in-bf16", (*NOW, "--num-layers-at-start-in-bf16 2")),
     ("MP428", "--transformer-impl", (*MX, "--transformer-impl local")),
     ("MP428", "--fp8-recipe", ("--bf16", "--fp8-recipe tensorwise")),
     ("MP428", "--fp8-param-gather", ("--bf16", "--use-distributed-optimizer", "--fp8-param-gather")),
     ("MP428", "--reuse-grad-buf-for-mxfp8-param-ag", (*MX, "--fp8-param-gather", "--reuse-grad-buf-for-mxfp8-param-ag", "--overlap-grad-reduce")),
     ("MP428", "--reuse-grad-buf-for-mxfp8-param-ag", (*LONG, "--fp8-param-gather", "--reuse-grad-buf-for-mxfp8-param-ag")),
     ("MP429", "--exp-avg-sq-dtype", (*MX, "--use-precision-aware-optimizer", "--exp-avg-sq-dtype fp8")),
-    ("MP430", "--fp8-margin", (*MX, "--fp8-margin 12")),
+    ("MP430", "--fp8-margin", (*LONG, "--fp8-margin 12")),
+    ("MP430", "--fp8-format", (*E4M3, "--fp8-recipe tensorwise")),
     ("MP431", "--first-last-layers-bf16", (*MX, "--first-last-layers-bf16", "--num-layers-at-start-in-bf16 3")),
     ("MP431", "--fp4-format", ("--bf16", "--fp4-format e2m1")),
 ])
@@ -98,6 +107,9 @@ ACCELERATE = "distributed_type: FSDP\nmixed_precision: {}\nfsdp_config:\n  fsdp_
     (None, None, ("fp8", 2, "AO", "pad_inner_dim: true"), "odd"),
     (None, None, ("fp8", 2, "TE", "amax_compute_algo: max"), "fits"),
     ("MP422", "  amax_compute_algo: most_recent", ("FP8", 2, "TE", "amax_compute_algo: most_recent"), "fits"),
+    ("MP428", "  amax_history_len: 64", ("fp8", 2, "AO", "pad_inner_dim: true\n  amax_history_len: 64"), "odd"),
+    ("MP428", "  pad_inner_dim: true", ("fp8", 2, "TE", "amax_compute_algo: max\n  pad_inner_dim: true"), "fits"),
+    ("MP430", "  fp8_format: E4M3", ("fp8", 2, "TE", "amax_compute_algo: max\n  fp8_format: E4M3"), "fits"),
     ("MP426", "  pad_inner_dim: false", ("fp8", 2, "AO", "pad_inner_dim: false"), "odd"),
     ("MP428", "  enable_fsdp_float8_all_gather: true", ("fp8", 1, "AO", "enable_fsdp_float8_all_gather: true"), "fits"),
     ("MP428", None, ("bf16", 2, "TE", "margin: 0"), "fits"),
@@ -114,6 +126,8 @@ TITAN = '[job]\ndescription = "x"\n[training]\nlocal_batch_size = 8\n[model]\nco
 @pytest.mark.parametrize("rule, values, model", [
     (None, ('["float8"]', "rowwise", 'filter_fqns = ["output", "mlp.gate_proj"]'), "fits"),
     (None, ('["float8"]', "tensorwise", "enable_fsdp_float8_all_gather = true"), "fits"),
+    (None, ('["float8"]', "tensorwise", "enable_fsdp_float8_all_gather = true\nprecompute_float8_dynamic_scale_for_fsdp = true"), "fits"),
+    ("MP428", ('["float8"]', "tensorwise", "precompute_float8_dynamic_scale_for_fsdp = true"), "fits"),
     ("MP426", ('["float8"]', "rowwise", ""), "odd"),
     ("MP428", ('[]', "rowwise", ""), "fits"),
     ("MP428", ('["float8"]', "rowwise_with_gw_hp", "enable_fsdp_float8_all_gather = true"), "fits"),
@@ -133,6 +147,14 @@ def test_later_torchtitan(found):
     assert [f[1] for f in found("a.toml", text.format("", "false"))] == ["quantize"]
 
 
+def test_blocks_in_torchtitan(found):
+    text = '[training]\nlocal_batch_size = 8\nmixed_precision_param = "{}"\n[model]\nconverters = {}\n[mx]\nrecipe_name = "{}"\n'
+    assert not found("a.toml", text.format("bfloat16", '["mx"]', "mxfp8_cublas"))
+    assert [f[:2] for f in found("a.toml", text.format("bfloat16", "[]", "mxfp8_cublas"))] == [("MP428", "mx")]
+    assert [f[:2] for f in found("a.toml", text.format("bfloat16", '["mx"]', "mxfp8_emulated"))] == [("MP428", "mx.recipe_name")]
+    assert [f[0] for f in found("a.toml", text.format("float32", '["mx"]', "mxfp8_cublas"))] == ["MP427"]
+
+
 def test_torchao(found):
     text = {"enable_fsdp_float8_all_gather": True, "pad_inner_dim": True, "emulate": False}
     assert not found("a.json", json.dumps(text), "odd")
@@ -145,7 +167,9 @@ RECIPE = {"schema": "mpopt-fp8-recipe/1", "recipe": "DelayedScaling", "fp8_forma
 @pytest.mark.parametrize("rule, change", [
     (None, {}), (None, {"recipe": "mxfp8", "fp8_format": "E4M3"}), (None, {"reduce_amax": False}),
     ("MP421", {"recipe": "MXFP8BlockScaling"}), ("MP422", {"amax_history_len": 1}),
-    ("MP428", {"recipe": "Float8BlockScaling", "fp8_gemm_wgrad": {"use_split_accumulator": False}}),
+    ("MP421", {"recipe": "Float8BlockScaling"}), ("MP428", {"recipe": "MXFP8BlockScaling", "fp8_format": "E4M3", "margin": 1}),
+    ("MP430", {"fp8_format": "E4M3"}), (None, {"recipe": "NVFP4BlockScaling", "disable": ["output"], "disable_2d_quantization": True}),
+    ("MP428", {"recipe": "Float8BlockScaling", "fp8_format": "E4M3", "fp8_gemm_wgrad": {"use_split_accumulator": False}}),
     ("MP430", {"fp8_format": "E5M2"}), ("MP430", {"margin": -1}), ("MP430", {"reduce_amax": False, "sequence_parallel": True}),
     ("MP430", {"recipe": "NVFP4BlockScaling", "disable": ["output"], "disable_rht": True, "disable_stochastic_rounding": True}),
     ("MP431", {"recipe": "NVFP4BlockScaling"}),
