@@ -334,4 +334,30 @@ def StandingState : MonitorRule<"MP515", "standing-state"> {
   }];
 }
 
+def OutgrownAmax : MonitorRule<"MP516", "outgrown-amax"> {
+  let severity = "warning";
+  let since = "0.3";
+  let summary = "inputs are larger than the amax history of their FP8 scale";
+  let what = [{
+    A module with a delayed scale (TransformerEngine's `fp8_meta`, a buffer `amax_history`
+    or `fp8_amax_history_input`) was given inputs more than twice as large as the largest
+    magnitude of its history in four of the last sixteen steps. Passes of a training step
+    count, evaluation and empty histories do not.
+  }];
+  let why = [{
+    The scale maps the history's largest magnitude to the format's largest number: what is
+    past it is clipped. A single batch of unlike data is; many steps are a history of one
+    step, of the last pass of an accumulation, or of other ranks.
+  }];
+  let example = [{
+    ```python
+    self.amax_now = x.detach().abs().max()      # of the last pass; torch.maximum keeps the step's
+    ```
+  }];
+  let instead = [{
+    `torch.maximum` over the passes of a step, a history of 1024 steps with `max`, or a
+    recipe that scales by the tensor itself.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_MONITOR_TD

@@ -11,6 +11,7 @@ import torch
 
 from mpopt import _modules
 from mpopt._command import PathLike
+from mpopt.monitor.amax import AmaxHooks
 from mpopt.monitor.channels import Channels
 from mpopt.monitor.hooks import (
     CompiledValueHooks,
@@ -109,6 +110,7 @@ class Collector:
         self.misused: dict[str, int] = {}
         self._protocol = Protocol(self._misuse)
         self._casts = KeptCasts()
+        self._amax = AmaxHooks(inner)
         self._unscaling = ScalerWatch(scaler, names.index, self._see_changed, self._protocol) if scaler else None
         self._handles: list = []
         self._update_handles: list = []
@@ -134,6 +136,7 @@ class Collector:
             self.observer.open(self.resumed)
             self._compiled_values = CompiledValueHooks(
                 self._names.modules, self.observer.value_ids, self.observer.record.hex)
+        self._amax.attach()
         # The rest of a step in which the watch ended belongs nowhere.
         self._clear()
         self._see_buffers()
@@ -145,6 +148,7 @@ class Collector:
         self._handles = []
         self._gradients.detach()
         self._values.detach()
+        self._amax.detach()
         self._watch_updates(False)
         if self._unscaling:
             self._unscaling.detach()
@@ -201,6 +205,8 @@ class Collector:
         if self._unscaling:
             self._unscaling.forget()
         self._casts.end_step(self.step)
+        for name, ratios in self._amax.take():
+            self._pack.add(("amax", self.step, name), ratios)
         if sample := self._current_sample:
             if self._sample and not sample.ran:
                 sample.ran = self._sample.ran

@@ -422,6 +422,8 @@ def _tables(signs: _Signs) -> Iterator[tuple]:
             "lower the learning rate, or go back to a checkpoint before the step"))
     yield (("MP515",), "state stands still", "Do casts of weights or buffers stay unchanged?",
            ("leave the region of autocast in each step", "see that modules are in train() where their statistics are to move"))
+    yield (("MP516",), "FP8 scales are too small", "Do inputs outgrow the amax history of their scale?",
+           ("keep the largest magnitude of all passes of a step, and of many steps", "or scale by the tensor itself"))
     yield (("MP511",), "ranks disagree", "Do ranks hold different parameters?",
            ("broadcast the parameters at the start", "look for random numbers and for conditions that differ by rank"))
     yield (("MP513",), "inputs outside of their assumed range", "Did inputs leave their assumed range?",

@@ -77,6 +77,8 @@ class Step:
     #: Norms by parameter as they were right before they were unscaled, of those that something
     #: changed since the backward pass; and what they were then.
     changed: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    #: By module with a delayed scale of FP8: the largest ratio of its input to its amax history, its passes, and those of a ratio above 1.
+    amax: dict[str, tuple[float, float, float]] = dataclasses.field(default_factory=dict)
     #: Norms of float buffers by name, where they were looked at.
     buffers: dict[str, float] = dataclasses.field(default_factory=dict)
 

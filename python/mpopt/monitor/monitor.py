@@ -10,6 +10,7 @@ import torch
 from mpopt import _modules, _torch_ops
 from mpopt._command import Error, PathLike
 from mpopt.monitor import assumptions, history, overflows, replay, thresholds as limits
+from mpopt.monitor.amax import OutgrownAmax
 from mpopt.monitor.alerts import SEVERITIES, Alert, Log, Sink, StopTraining, check_actions, deliver, make_sink
 from mpopt.monitor.collecting import PERIODS, Collector
 from mpopt.monitor.flushed_rules import FlushedGradients
@@ -42,7 +43,7 @@ from mpopt.monitor.windows import Window, fill
 
 _JUDGES = (NonFinite, GradientNorm, NoGradient, LossScale, SkippedSteps, ClippedScaled,
            FlushedGradients, NearOverflow, DeadLayer, WideRange, ChannelImbalance, InputRange,
-           LostUpdate, LargeUpdate, RanksAgree, Buffers, LossCourse, StandingState)
+           LostUpdate, LargeUpdate, RanksAgree, Buffers, LossCourse, StandingState, OutgrownAmax)
 
 
 class Monitor:

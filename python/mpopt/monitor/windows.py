@@ -40,6 +40,8 @@ def fill(steps: Sequence[Step], sample: Sample | None, numbers, last_scale: floa
         elif word == "buffers":
             # Those of each device by themselves.
             step.buffers |= dict(zip(rest[0], values, strict=True))
+        elif word == "amax":
+            step.amax[rest[0]] = tuple(values)
         elif word == "kept_cast":
             step.kept_cast = values[0] != rest[0]
         elif word == "metric":
