@@ -147,7 +147,8 @@ TRAINING_ARGS=(
   EXPECT_FALSE(config.batch.total);
   EXPECT_EQ(config.warnings,
             Warnings{"FILE: global-batch-size: '$GBS' is not set in the file"});
-  EXPECT_EQ(config.fp8.recipe, Fp8Recipe::byName("delayed"));
+  ASSERT_TRUE(config.fp8.recipe);
+  EXPECT_EQ(config.fp8.recipe->name, "delayed");
   EXPECT_EQ(config.fp8.by.line, 9u);
 }
 
