@@ -4,7 +4,7 @@
 import dataclasses
 import math
 
-from mpopt.monitor import diagnosis, verdict
+from mpopt.monitor import diagnosis, fp8, verdict
 from mpopt.monitor.history import NUMBERS, History, Sample
 
 #: More points than a plot has pixels, and more columns than a heat map, show nothing.
@@ -135,6 +135,8 @@ def describe(history: History, title: str) -> dict:
             "windows": [window for sample in samples if (window := _window(sample))],
             "samples": {"steps": [sample.step for sample in samples], "kinds": kinds},
             "last": {"gradient": _last(history.samples, "gradient"), "value": _last(history.samples, "value")},
+            "fp8": [{key: _known(value) if isinstance(value, float) else value for key, value in dataclasses.asdict(fit).items()}
+                    for fit in fp8.list_worst(fp8.judge(history))[:1000]],
             "alerts": history.alerts[-1000:],
             "causes": [dataclasses.asdict(cause) for cause in causes],
             "answers": [dataclasses.asdict(answer) for answer in diagnosis.healthy_answers(history)],

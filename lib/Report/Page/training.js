@@ -122,10 +122,19 @@ function alertList(run, view) {
     h("b", null, alert.rule), " ", said(alert.message.replace(`step ${alert.step}: `, ""), 500), alert.rank ? h("span", { class: "soft" }, ` rank ${alert.rank}`) : "", rulePage(view.rule(alert.rule))), 40));
 }
 
+/** Which tensors one scale of FP8 holds, those that it does not first. */
+function scalesCard(fits) {
+  const rows = fits.map((fit) => [h("bdi", { class: "mono" }, shortened(fit.name, 160)), RUN_KINDS[fit.kind] || fit.kind, fit.format,
+    fit.recipes.join(", ") || "scales of rows or blocks", numeric(`${digits(number(fit.snr_db), 3)} dB`), numeric(percent(fit.flushed)),
+    numeric(fit.growth > 0 ? `2^${digits(fit.growth, 2)}, ${percent(fit.delayed_clipped)} clipped` : "")]);
+  return card("Scales of FP8", pagedTable(["tensor", "of", "format", "held by", "signal to noise", "read as 0", "past its history"], rows, 100));
+}
+
 function drawRun(report, view) {
   const run = report.run;
   const line = h("p", { class: "soft" }, `${plural(run.count, "step")} of ${plural(run.ranks.length, "rank")}, ${run.skipped} skipped, ${plural(run.samples.steps.length, "sample")} of distributions.`);
-  return [line, diagnosisPart(run), stepPlots(run), Object.keys(run.samples.kinds).length ? new StepMap(run).element : null, alertList(run, view)];
+  return [line, diagnosisPart(run), stepPlots(run), Object.keys(run.samples.kinds).length ? new StepMap(run).element : null,
+    run.fp8 && run.fp8.length ? scalesCard(run.fp8) : null, alertList(run, view)];
 }
 
 /** What the analysis predicts of a training step. */

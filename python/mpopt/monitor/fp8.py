@@ -112,6 +112,11 @@ def _fit(seen: history.Seen, earlier: list[float]) -> Fit:
                math.log2(seen.absmax / most) if most > 0 else None, recipes)
 
 
+def list_worst(fits: list[Fit]) -> list[Fit]:
+    """Those that one scale does not hold first."""
+    return sorted(fits, key=lambda fit: (bool(fit.recipes), fit.snr_db))
+
+
 def read(record: PathLike, steps: int = 16) -> list[Fit]:
     return judge(history.read(record), steps)
 
@@ -135,7 +140,7 @@ def _text(fits: list[Fit]) -> str:
     if not fits:
         return "no tensor was sampled"
     lines = []
-    for fit in sorted(fits, key=lambda fit: (bool(fit.recipes), fit.snr_db)):
+    for fit in list_worst(fits):
         grown = f", 2^{fit.growth:.1f} past its history ({100 * fit.delayed_clipped:.2g} % clipped)" \
             if fit.growth is not None and fit.growth > 0 and fit.delayed_clipped is not None else ""
         lines.append(f"{fit.kind} {fit.name}: {' and '.join(fit.recipes) or 'scales of rows or blocks'} ({fit.format}, {fit.snr_db:.1f} dB, "

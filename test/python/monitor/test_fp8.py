@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from mpopt import _run_page
 from mpopt.monitor import fp8, history
 
 DTYPES = {"E4M3": ml_dtypes.float8_e4m3fn, "E5M2": ml_dtypes.float8_e5m2}
@@ -71,3 +72,12 @@ def test_recipes_that_fit(tmp_path, capsys, growth, spread, recipes):
 def test_no_history_is_one_line(tmp_path, capsys):
     assert fp8.main([str(tmp_path / "none.mprec")]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_page_of_a_run_has_the_worst_first(tmp_path):
+    write(tmp_path / "run-0.mprec", 1, 16)
+    read = history.read(tmp_path / "run-0.history.jsonl")
+    fit, = _run_page.describe(read, "run")["run"]["fp8"]
+    assert fit["recipes"] == [] and json.loads(json.dumps(fit, allow_nan=False)) == fit
+    good, bad = fp8.judge(read)[0], fp8.Fit("value", "x", "E4M3", 9.0, 0.0, None, None, ["current"])
+    assert [each.name for each in fp8.list_worst([bad, good])] == ["w", "x"]
