@@ -12,6 +12,7 @@
 #include "mpopt/Gradients/SoftmaxRows.h"
 #include "mpopt/Numerics/StorageError.h"
 #include "mpopt/Numerics/Unary.h"
+#include "mpopt/Propagate/ChangedDecisions.h"
 #include "mpopt/Propagate/ErrorMoments.h"
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
@@ -49,6 +50,13 @@ private:
   }
   std::optional<double> storageError(Value value) override;
   std::optional<double> errorOfStored(Value value);
+  /// That of the elements of a forward value which are another choice.
+  double errorOfChoice(Value value) const {
+    return !decisions || gradients.isGradient(value)
+               ? 0
+               : decisions->errorOf(value).square;
+  }
+  void walkOnce(ModuleOp module);
   std::optional<double> errorOf(Operation *op, OpKind kind, OpResult result,
                                 const TensorMoments &size) override;
   void divide(Operation *op, OpKind kind, OpResult result,
@@ -62,6 +70,8 @@ private:
   const GradientAnalysis &gradients;
   int exponent;
   const AddedErrors *added = nullptr;
+  /// What the errors of a first walk choose otherwise.
+  std::optional<ChangedDecisions> decisions;
   unsigned sources = 0;
   llvm::DenseMap<Value, std::vector<float>> parts;
   llvm::DenseMap<Value, std::optional<double>> stored;
@@ -74,7 +84,7 @@ std::optional<double> GradientMoments::storageError(Value value) {
     entry->second = errorOfStored(value);
   if (std::isnan(own) || !entry->second)
     return std::nullopt;
-  return *entry->second + own;
+  return *entry->second + own + errorOfChoice(value);
 }
 
 /// Gradients are stored times the loss scale.
@@ -298,6 +308,14 @@ void GradientMoments::divide(Operation *op, OpKind kind, OpResult result,
     sum = std::clamp(sum, 0.0F, float(2 * size.square));
   if (auto own = added->find(result); own != added->end())
     sums[own->second.source] += float(own->second.square);
+  // A choice is that of the sources by which what decides is off.
+  if (double square = errorOfChoice(result); square > 0) {
+    Value decider = decisions->deciderOf(result);
+    double error = decider ? of(decider).error : 0;
+    for (auto [source, part] :
+         llvm::enumerate(decider ? partsOf(decider) : ArrayRef<float>()))
+      sums[source] += error > 0 ? float(square * part / error) : 0;
+  }
   if (llvm::any_of(sums, [](float sum) { return sum > 0; }))
     parts[result] = std::move(sums);
 }
@@ -313,14 +331,31 @@ void GradientMoments::adopt(Value from, Value to) {
 
 void GradientMoments::walk(ModuleOp module, const AddedErrors &errors,
                            unsigned count) {
-  forget();
-  parts.clear();
   added = &errors;
   sources = count;
+  decisions.reset();
+  walkOnce(module);
+  ChangedDecisions chosen(ranges, *this);
+  bool any = false;
+  for (auto function : module.getOps<FunctionOpInterface>())
+    if (!function.isExternal() &&
+        ChangedDecisions::hasChoices(function.getFunctionBody().front())) {
+      chosen.run(function.getFunctionBody().front());
+      any = true;
+    }
+  if (any) {
+    decisions.emplace(std::move(chosen));
+    walkOnce(module);
+  }
+  added = nullptr;
+}
+
+void GradientMoments::walkOnce(ModuleOp module) {
+  forget();
+  parts.clear();
   for (auto function : module.getOps<FunctionOpInterface>())
     if (!function.isExternal())
       run(function.getFunctionBody().front());
-  added = nullptr;
 }
 
 //===----------------------------------------------------------------------===//

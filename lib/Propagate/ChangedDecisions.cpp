@@ -191,11 +191,36 @@ std::optional<double> ChangedDecisions::shareOfNearest(Value value,
   return std::min(-std::expm1(-changed), 1 - 1 / count);
 }
 
-/// The choice of the best of `x` of which `least` is the last, or the least;
-/// null if it is none.
-static Operation *findOwnOrder(Value x, Value least) {
+/// The number of indices along the axis that an op chooses, and the axis;
+/// nothing for ops that choose along none.
+static std::optional<std::pair<double, int64_t>> chosenAlong(Operation *op,
+                                                             Value result) {
+  auto axis = op->getAttrOfType<IntegerAttr>("axis");
+  if (!axis)
+    return std::nullopt;
+  MaybeShape shape = getShape(op->getOperand(0)), its = getShape(result);
+  int64_t rank = shape ? int64_t(shape->size()) : 0;
+  auto at = normalizeAxis(axis.getInt(), rank);
+  // A result without the axis, or with one element there, has one choice.
+  double chosen = 1;
+  if (at && its && int64_t(its->size()) == rank)
+    chosen = double(std::max<int64_t>((*its)[*at], 1));
+  return std::pair(chosen, axis.getInt());
+}
+
+/// The number of the best elements of `x` of which `least` is the last or the
+/// largest one, and their axis; nothing if it is none.
+static std::optional<std::pair<double, int64_t>> findOwnOrder(Value x,
+                                                              Value least) {
   Value at = peel(least, Peel::CastsAndViews);
   Operation *op = at.getDefiningOp();
+  if (isa_and_nonnull<mp::ReduceMaxOp>(op) &&
+      peel(op->getOperand(0)) == peel(x)) {
+    auto axes = getReducedAxes(op, ShapeFacts());
+    return axes && axes->size() == 1
+               ? std::optional(std::pair(1.0, axes->front()))
+               : std::nullopt;
+  }
   auto slice = dyn_cast_or_null<mp::SliceOp>(op);
   bool takesLast = slice && slice.getStarts() &&
                    slice.getStarts()->size() == 1 &&
@@ -203,21 +228,21 @@ static Operation *findOwnOrder(Value x, Value least) {
   if (takesLast || isa_and_nonnull<mp::ReduceMinOp>(op))
     at = peel(op->getOperand(0), Peel::CastsAndViews);
   auto top = at.getDefiningOp<mp::TopKOp>();
-  return top && (at != least || takesLast) && at == top->getResult(0) &&
-                 peel(top->getOperand(0)) == peel(x)
-             ? top.getOperation()
-             : nullptr;
+  bool isOwn = top && (at != least || takesLast) && at == top->getResult(0) &&
+               peel(top->getOperand(0)) == peel(x);
+  return isOwn ? chosenAlong(top, top->getResult(0)) : std::nullopt;
 }
 
 /// The share of the signs of lhs - rhs that change. Equal numbers are rounded
 /// alike, and others rarely to the same one.
 std::optional<double> ChangedDecisions::shareOfComparison(Operation *op) const {
+  for (unsigned index : {0u, 1u}) {
+    Value x = op->getOperand(index);
+    if (auto own = findOwnOrder(x, op->getOperand(1 - index)))
+      return shareOfOwnOrder(x, own->first, own->second);
+  }
   if (isa<mp::EqualOp, mp::NotEqualOp>(op))
     return 0;
-  for (unsigned index : {0u, 1u})
-    if (Operation *top =
-            findOwnOrder(op->getOperand(index), op->getOperand(1 - index)))
-      return shareOfOwnOrder(top);
   if (std::optional<double> share = shareOfCompared(op, ranges.context()))
     return share;
   double mean = 0, variance = 0, error = 0;
@@ -345,39 +370,19 @@ static Value findSource(Operation *op, const ErrorMoments &moments) {
   return found == op->operand_end() ? Value() : *found;
 }
 
-/// The number of indices along the axis that an op chooses, and the axis;
-/// nothing for ops that choose along none.
-static std::optional<std::pair<double, int64_t>> chosenAlong(Operation *op,
-                                                             Value result) {
-  auto axis = op->getAttrOfType<IntegerAttr>("axis");
-  if (!axis)
-    return std::nullopt;
-  MaybeShape shape = getShape(op->getOperand(0)), its = getShape(result);
-  int64_t rank = shape ? int64_t(shape->size()) : 0;
-  auto at = normalizeAxis(axis.getInt(), rank);
-  // A result without the axis, or with one element there, has one choice.
-  double chosen = 1;
-  if (at && its && int64_t(its->size()) == rank)
-    chosen = double(std::max<int64_t>((*its)[*at], 1));
-  return std::pair(chosen, axis.getInt());
-}
-
 /// The share of the truth values by which the best are taken: each that
 /// changes has a counterpart.
-std::optional<double> ChangedDecisions::shareOfOwnOrder(Operation *top) const {
-  Value x = top->getOperand(0);
-  auto chosen = chosenAlong(top, top->getResult(0));
+std::optional<double> ChangedDecisions::shareOfOwnOrder(Value x, double chosen,
+                                                        int64_t axis) const {
   MaybeShape shape = getShape(x);
-  std::optional<int64_t> axis =
-      chosen && shape ? normalizeAxis(chosen->second, shape->size())
-                      : std::nullopt;
-  if (!axis || !moments.isKnown(x))
+  std::optional<int64_t> at =
+      shape ? normalizeAxis(axis, shape->size()) : std::nullopt;
+  if (!at || !moments.isKnown(x))
     return std::nullopt;
-  double part = double(chosen->first) / double((*shape)[*axis]);
+  double part = chosen / double((*shape)[*at]);
   if (part >= 1)
     return 0;
-  std::optional<double> changed =
-      shareOfExtreme(x, chosen->second, chosen->first);
+  std::optional<double> changed = shareOfExtreme(x, axis, chosen);
   return changed ? std::optional(std::min(1.0, 2 * part * *changed))
                  : std::nullopt;
 }
@@ -439,17 +444,20 @@ static double shareOfSums(Operation *op, Value result, double share) {
 
 void ChangedDecisions::transfer(Operation *op, OpKind) {
   double kept = 1;
-  Value source;
+  Value source, decider;
   for (Value operand : op->getOperands())
     if (!isFloat(operand)) {
       kept *= 1 - shares.lookup(operand);
       if (!source)
         source = unknown.lookup(operand);
+      if (!decider)
+        decider = deciders.lookup(operand);
     }
   for (Value result : op->getResults()) {
     double share = 1 - kept;
     Value lacks = source;
     if (decidesBy(op, result)) {
+      decider = op->getOperand(0);
       if (std::optional<double> its = shareChanged(op, result)) {
         share = 1 - kept * (1 - *its);
         double &begun = changes[result];
@@ -462,6 +470,8 @@ void ChangedDecisions::transfer(Operation *op, OpKind) {
     }
     if (lacks)
       unknown[result] = lacks;
+    if (decider)
+      deciders[result] = decider;
     if (!isFloat(result))
       share = shareOfSums(op, result, share);
     if (isFloat(result))
@@ -479,8 +489,9 @@ StepError ChangedDecisions::errorOf(Value value) const {
 }
 
 bool ChangedDecisions::flow(Value from, Value to) {
-  if (Value source = unknown.lookup(from))
-    unknown[to] = source;
+  for (auto *behind : {&unknown, &deciders})
+    if (Value source = behind->lookup(from))
+      (*behind)[to] = source;
   double share = shares.lookup(from), before = shares.lookup(to);
   // A share that grows by less changes nothing that is said.
   constexpr double kSame = 1.01;

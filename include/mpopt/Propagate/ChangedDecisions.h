@@ -40,6 +40,11 @@ public:
     return unknown.lookup(value);
   }
 
+  /// The float tensor whose errors decide about `value`; null if there is none.
+  mlir::Value deciderOf(mlir::Value value) const {
+    return deciders.lookup(value);
+  }
+
   // The members of a domain.
   void begin(mlir::Value) {}
   void transfer(mlir::Operation *op, OpKind kind);
@@ -50,7 +55,9 @@ private:
   /// Nothing if the errors or the gap are not known.
   std::optional<double> shareChanged(mlir::Operation *op, mlir::Value result);
   std::optional<double> shareOfComparison(mlir::Operation *op) const;
-  std::optional<double> shareOfOwnOrder(mlir::Operation *top) const;
+  /// The same of truth values that tell the best along an axis.
+  std::optional<double> shareOfOwnOrder(mlir::Value value, double chosen,
+                                        int64_t axis) const;
   /// The share of `chosen` elements whose place others take; `inOrder`:
   /// exchanges among themselves count, too.
   std::optional<double> shareOfExtreme(mlir::Value candidates, int64_t axis,
@@ -69,7 +76,7 @@ private:
   llvm::DenseMap<mlir::Value, double> changes;
   double expected = 0;
   llvm::DenseMap<mlir::Value, StepError> errors;
-  llvm::DenseMap<mlir::Value, mlir::Value> unknown;
+  llvm::DenseMap<mlir::Value, mlir::Value> unknown, deciders;
 };
 
 /// K (K - 1) times the integral of phi^2 Phi^(K - 2): the density at 0 of the
