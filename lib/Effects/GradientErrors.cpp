@@ -52,11 +52,9 @@ private:
   std::optional<double> errorOfStored(Value value);
   /// That of the elements of a forward value which are another choice.
   double errorOfChoice(Value value) const {
-    return !decisions || gradients.isGradient(value)
-               ? 0
-               : decisions->errorOf(value).square;
+    bool isChosen = decisions && !gradients.isGradient(value);
+    return isChosen ? decisions->errorOf(value).square : 0;
   }
-  void walkOnce(ModuleOp module);
   std::optional<double> errorOf(Operation *op, OpKind kind, OpResult result,
                                 const TensorMoments &size) override;
   void divide(Operation *op, OpKind kind, OpResult result,
@@ -309,13 +307,10 @@ void GradientMoments::divide(Operation *op, OpKind kind, OpResult result,
   if (auto own = added->find(result); own != added->end())
     sums[own->second.source] += float(own->second.square);
   // A choice is that of the sources by which what decides is off.
-  if (double square = errorOfChoice(result); square > 0) {
-    Value decider = decisions->deciderOf(result);
-    double error = decider ? of(decider).error : 0;
-    for (auto [source, part] :
-         llvm::enumerate(decider ? partsOf(decider) : ArrayRef<float>()))
-      sums[source] += error > 0 ? float(square * part / error) : 0;
-  }
+  if (double square = errorOfChoice(result); square > 0)
+    if (Value decider = decisions->deciderOf(result))
+      for (auto [sum, part] : llvm::zip(sums, partsOf(decider)))
+        sum += float(square * part / of(decider).error);
   if (llvm::any_of(sums, [](float sum) { return sum > 0; }))
     parts[result] = std::move(sums);
 }
@@ -334,28 +329,24 @@ void GradientMoments::walk(ModuleOp module, const AddedErrors &errors,
   added = &errors;
   sources = count;
   decisions.reset();
-  walkOnce(module);
-  ChangedDecisions chosen(ranges, *this);
-  bool any = false;
-  for (auto function : module.getOps<FunctionOpInterface>())
-    if (!function.isExternal() &&
-        ChangedDecisions::hasChoices(function.getFunctionBody().front())) {
-      chosen.run(function.getFunctionBody().front());
-      any = true;
-    }
-  if (any) {
-    decisions.emplace(std::move(chosen));
-    walkOnce(module);
-  }
-  added = nullptr;
-}
-
-void GradientMoments::walkOnce(ModuleOp module) {
-  forget();
-  parts.clear();
+  SmallVector<Block *> bodies;
   for (auto function : module.getOps<FunctionOpInterface>())
     if (!function.isExternal())
-      run(function.getFunctionBody().front());
+      bodies.push_back(&function.getFunctionBody().front());
+  auto walkOnce = [&] {
+    forget();
+    parts.clear();
+    llvm::for_each(bodies, [&](Block *body) { run(*body); });
+  };
+  walkOnce();
+  if (llvm::any_of(llvm::make_pointee_range(bodies),
+                   ChangedDecisions::hasChoices)) {
+    ChangedDecisions chosen(ranges, *this);
+    llvm::for_each(bodies, [&](Block *body) { chosen.run(*body); });
+    decisions.emplace(std::move(chosen));
+    walkOnce();
+  }
+  added = nullptr;
 }
 
 //===----------------------------------------------------------------------===//

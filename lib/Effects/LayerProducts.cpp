@@ -436,17 +436,17 @@ findKeptLayers(ArrayRef<double> all, ArrayRef<std::vector<double>> by,
                   });
 }
 
-void ScaledLayers::choose(Fp8Report &report, std::optional<double> own,
-                          GradientErrors &errors, ArrayRef<double> aims) {
+void ScaledLayers::choose(Fp8Report &report, double own, GradientErrors &errors,
+                          ArrayRef<double> aims) {
   llvm::SmallVector<std::pair<const Fp8Recipe *, double>> known;
   for (const Fp8Recipe &recipe : Fp8Recipe::all()) {
     if (!recipe.onHopper && !recipe.onBlackwell)
       continue;
-    if (recipe.name != report.recipe || !own) {
+    if (recipe.name != report.recipe || std::isnan(own)) {
       errors.walk(errorsOf(recipe));
       known.push_back({&recipe, largest(errorsIn(errors))});
     } else {
-      known.push_back({&recipe, *own});
+      known.push_back({&recipe, own});
     }
   }
   for (double aim : aims)
@@ -499,8 +499,6 @@ Fp8Report ScaledLayers::describe(const Fp8Recipe &recipe,
   std::vector<double> all = errorsIn(errors);
   for (double aim : aims)
     report.keep.push_back({aim, findKeptLayers(all, alone, aim)});
-  choose(report,
-         recipe.isAsNamed() ? std::optional(largest(all)) : std::nullopt,
-         errors, aims);
+  choose(report, recipe.isAsNamed() ? largest(all) : NAN, errors, aims);
   return report;
 }

@@ -215,12 +215,9 @@ static std::optional<std::pair<double, int64_t>> findOwnOrder(Value x,
   Value at = peel(least, Peel::CastsAndViews);
   Operation *op = at.getDefiningOp();
   if (isa_and_nonnull<mp::ReduceMaxOp>(op) &&
-      peel(op->getOperand(0)) == peel(x)) {
-    auto axes = getReducedAxes(op, ShapeFacts());
-    return axes && axes->size() == 1
-               ? std::optional(std::pair(1.0, axes->front()))
-               : std::nullopt;
-  }
+      peel(op->getOperand(0)) == peel(x))
+    if (auto axes = getReducedAxes(op, ShapeFacts()); axes && axes->size() == 1)
+      return std::pair(1.0, axes->front());
   auto slice = dyn_cast_or_null<mp::SliceOp>(op);
   bool takesLast = slice && slice.getStarts() &&
                    slice.getStarts()->size() == 1 &&

@@ -90,9 +90,10 @@ private:
   /// By layer, then parameter, with that layer alone in FP8.
   std::vector<std::vector<double>>
   errorsByLayer(const GradientErrors &errors) const;
-  /// `own`: the largest error under the report's recipe.
-  void choose(Fp8Report &report, std::optional<double> own,
-              GradientErrors &errors, llvm::ArrayRef<double> aims);
+  /// `own`: the largest error under the report's recipe; NaN if that is
+  /// changed.
+  void choose(Fp8Report &report, double own, GradientErrors &errors,
+              llvm::ArrayRef<double> aims);
 
   mlir::ModuleOp module;
   const RangeAnalysis &ranges;

@@ -298,4 +298,4 @@ def test_all_cases_at_once():
     done = lint(CASES, "--format", "json")
     assert done.returncode == 1 and done.stderr == ""
     rules = {finding["rule"][:4] for finding in json.loads(done.stdout)["findings"]}
-    assert rules == {"MP70", "MP71", "MP72", "MP73", "MP74", "MP75", "MP76", "MP77", "MP78"}
+    assert rules == {"MP70", "MP71", "MP72", "MP73", "MP74", "MP75", "MP76", "MP77", "MP78", "MP79"}

@@ -300,8 +300,9 @@ fp8_config:
   override_linear_precision: [false, false, false]
 )");
   EXPECT_EQ(config.warnings, Warnings());
-  ASSERT_EQ(config.faults.size(), 1u);
+  ASSERT_EQ(config.faults.size(), 2u);
   EXPECT_EQ(config.faults[0].rule, "short-amax-history");
+  EXPECT_EQ(config.faults[1].rule, "fp8-scale-setting");
 
   config = parsed(R"(compute_environment: MULTI_MACHINE
 distributed_type: MULTI_GPU
