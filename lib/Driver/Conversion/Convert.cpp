@@ -12,6 +12,7 @@
 #include "Fixer.h"
 #include "Planning.h"
 #include "Shapes.h"
+#include "TorchModel.h"
 #include "Verify.h"
 #include "mpopt/Driver/Actions.h"
 #include "mpopt/Driver/CheckModel.h"
@@ -69,6 +70,9 @@ private:
   Error planScales();
   Error scale();
   Error convert();
+  Error convertOnnx();
+  Error convertByTorch();
+  Error copySource();
   Error judge();
   Error analyse(StringRef file);
   Error verify(StringRef file);
@@ -92,6 +96,10 @@ private:
   AssumedInputs inputs;
   ScaledProducts products;
   std::optional<PendingModel> pending;
+  // Of a file of PyTorch, which no converter opens.
+  bool isTorch = false;
+  std::optional<PendingOutput> archive;
+  TorchValues values;
   std::vector<std::string> warnings;
   Progress progress;
 };
@@ -111,9 +119,13 @@ Error Run::open() {
   file = std::move(*read);
   StringRef bytes = file->getBuffer();
   ModelFormat format = detectFormat(bytes);
+  isTorch = format == ModelFormat::TorchScript ||
+            format == ModelFormat::ExportedProgram;
+  if (isTorch)
+    return checkTorchOptions(options);
   if (format != ModelFormat::Onnx && format != ModelFormat::OnnxText &&
       format != ModelFormat::OnnxTextProto)
-    return llvm::createStringError("--convert takes ONNX files, and this is " +
+    return llvm::createStringError("--convert takes ONNX files and those of PyTorch, and this is " +
                                    (format == ModelFormat::Unknown
                                         ? "no model that mpopt knows"
                                         : getFormatName(format)));
@@ -188,6 +200,8 @@ Error Run::plan() {
   auto imported = [&](const ImportResult &result) {
     if (!wrong)
       wrong = carryStates(*result.module, options.convert.states);
+    if (isTorch)
+      values = listTorchValues(result);
     if (!options.policy.empty())
       listed = listByPolicy(*result.module, options.policy);
   };
@@ -198,6 +212,7 @@ Error Run::plan() {
   Options first = judging(options.convert.isHalf() ? "fp16" : "bf16");
   if (options.convert.to == kScaled)
     first.convert.to = "mixed-bf16";
+  first.import.wantPlaces = isTorch;
   // The search for the ops to keep aims below this.
   first.thresholds.try_emplace(kEffectWarning.str(),
                                getMaxError(options.convert));
@@ -267,7 +282,47 @@ Error Run::raise() {
   return converter->raiseOpset(opset);
 }
 
-Error Run::convert() {
+/// Nothing is to be done.
+Error Run::copySource() {
+  judged.isCopy = true;
+  auto copy = PendingOutput::write(options.output, [&](llvm::raw_ostream &os) {
+    os << file->getBuffer();
+  });
+  if (!copy)
+    return copy.takeError();
+  archive.emplace(std::move(*copy));
+  return Error::success();
+}
+
+Error Run::convertByTorch() {
+  if (isStampOf(findTorchStamp(file->getBuffer()), options))
+    return copySource();
+  makeRequest();
+  if (Error error = plan())
+    return error;
+  // A name that the package writes the archive to.
+  auto made = PendingOutput::write(options.output, [](llvm::raw_ostream &) {});
+  if (!made)
+    return made.takeError();
+  if (made->path().empty())
+    return llvm::createStringError("'" + options.output +
+                                   "' is no file, which an archive has to be");
+  archive.emplace(std::move(*made));
+  Expected<Conversion> converted = convertTorch(
+      path, archive->path(), request, values,
+      makeStamp(options, sha256(file->getBuffer()), judged.made));
+  if (!converted)
+    return converted.takeError();
+  judged.made = std::move(*converted);
+  if (judged.made.isChanged)
+    return Error::success();
+  archive.reset();
+  return copySource();
+}
+
+Error Run::convert() { return isTorch ? convertByTorch() : convertOnnx(); }
+
+Error Run::convertOnnx() {
   std::string staleBefore, stale;
   std::string fault = converter->findFault(staleBefore);
   if (!fault.empty())
@@ -358,7 +413,9 @@ Error Run::analyse(StringRef written) {
   Options second = judging("as-is");
   // Nothing is planned for the result.
   second.convert.to = "fp32";
-  second.import.inputShapes.clear();
+  // An archive of TorchScript says nothing of its inputs.
+  if (!isTorch)
+    second.import.inputShapes.clear();
   Error wrong = Error::success();
   auto imported = [&](const ImportResult &result) {
     if (!wrong)
@@ -410,12 +467,14 @@ Error Run::verify(StringRef written) {
 }
 
 Error Run::judge() {
-  if (Error error = pending->write())
-    return error;
+  if (!isTorch)
+    if (Error error = pending->write())
+      return error;
+  StringRef written = isTorch ? archive->path() : pending->path();
   if (options.convert.to != "fp32" && !judged.isCopy)
-    if (Error failed = analyse(pending->path()))
+    if (Error failed = analyse(written))
       return failed;
-  return verify(pending->path());
+  return verify(written);
 }
 
 Error Run::writeReport() const {
@@ -442,7 +501,7 @@ int Run::write() {
   if (Error error = writeReport())
     return fail(std::move(error));
   if (keeps)
-    if (Error error = pending->keep())
+    if (Error error = isTorch ? archive->keep() : pending->keep())
       return fail(std::move(error));
   for (const std::string &warning : warnings)
     printWarning(path + ": " + warning);

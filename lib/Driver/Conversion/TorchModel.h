@@ -1,0 +1,50 @@
+//===- TorchModel.h - Files of PyTorch in mixed precision -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The plan is carried out by PyTorch's own graphs, in the Python package
+// (python/mpopt/_torch_converting.py): no other library keeps to the formats of
+// all its versions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_DRIVER_CONVERSION_TORCHMODEL_H
+#define MPOPT_LIB_DRIVER_CONVERSION_TORCHMODEL_H
+
+#include "mpopt/Convert/Convert.h"
+#include "mpopt/Driver/Options.h"
+#include "mpopt/Import/ImportResult.h"
+
+#include <map>
+
+namespace mpopt {
+
+/// What is known of a value of the graph. Values of one name that differ have
+/// no dtype.
+struct TorchValue {
+  std::string dtype;
+  /// Empty if it is not known, or that of a scalar.
+  std::vector<int64_t> shape;
+};
+using TorchValues = std::map<std::string, TorchValue>;
+
+/// The values of an imported module by the graph's names, inputs as `input 0`.
+/// The import had `wantPlaces`.
+TorchValues listTorchValues(const ImportResult &imported);
+
+/// An option that files of PyTorch have no use for: one line.
+llvm::Error checkTorchOptions(const Options &options);
+
+/// The stamp that an archive has; empty if there is none.
+std::string findTorchStamp(llvm::StringRef archive);
+
+/// Writes the model in `path` to `output` as `request` says, with `stamp`. The
+/// error is one line.
+llvm::Expected<Conversion> convertTorch(llvm::StringRef path,
+                                        llvm::StringRef output,
+                                        const ConvertRequest &request,
+                                        const TorchValues &values,
+                                        llvm::StringRef stamp);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_DRIVER_CONVERSION_TORCHMODEL_H
