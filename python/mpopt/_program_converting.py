@@ -240,6 +240,7 @@ class _Converter:
     def run(self) -> None:
         self._check()
         steps = [step for graph in self._graphs for step in graph.steps.values()]
+        self._keep_states()
         written = self._plan.decide(steps)
         for graph in self._graphs:
             graph.written = written.values
@@ -271,6 +272,17 @@ class _Converter:
                     raise Error(f"'{node.name}' is a region of autocast, which is in mixed precision already")
                 if any(tensor.dtype in (torch.float16, torch.bfloat16) for tensor in _tensors(node.meta.get(_FAKE))):
                     raise Error(f"'{node.name}' is of 16 bits already: give --convert the model in FP32")
+
+    def _keep_states(self) -> None:
+        """What gives a buffer its next value does not round it."""
+        import torch
+
+        graph = self._graphs[0]
+        for spec, value in zip(self._program.graph_signature.output_specs, graph.graph.output_node().args[0], strict=True):
+            if spec.kind.name.endswith("MUTATION") and isinstance(value, torch.fx.Node):
+                maker = value.args[0] if _is_member(value) else value
+                if maker in graph.steps:
+                    graph.steps[maker].widen("a state comes of it")
 
     def _widen_results(self, graph: _Graph) -> None:
         import torch

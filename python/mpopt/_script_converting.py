@@ -14,6 +14,8 @@ from mpopt._torch_converting import Plan, Step, alias_of, shared_storages
 
 #: They read the shape or the place alone.
 _OF_SHAPE = ("aten::size", "aten::dim", "aten::numel", "aten::len", "prim::device", "prim::is_cuda", "prim::shape")
+#: Their result may be a view, and of another type.
+_RETYPING = ("aten::to", "aten::type_as", "aten::view_as_complex", "aten::view_as_real", "aten::real", "aten::imag")
 _INTEGERS = ("i64", "i32", "i16", "i8", "u8")
 _FORBIDDEN = {"prim::CallMethod": "a call that depends on data", "prim::CallFunction": "a call that depends on data",
               "prim::fork": "a task that runs beside the rest", "prim::rpc_async": "a task that runs beside the rest"}
@@ -85,16 +87,17 @@ class _Converter:
         self._kept_attributes: set[str] = set()
 
     def run(self) -> None:
-        self._join_tuples()
         inputs = list(self._graph.inputs())
         self._paths[_key(inputs[0])] = ""
         self._inputs = inputs[1:]
+        self._settle_switches()
+        self._join_tuples()
         for index, value in enumerate(self._inputs):
             self._types[_key(value)] = self._known(f"input {index}")
         self._read_block(self._graph)
         self._read_lists()
         self._check()
-        self._values_written = self._plan.decide(self._steps).values
+        self._values_written = self._plan.decide(self._steps, set(self._names.values())).values
         self._constants = self._insert_constants()
         for step in self._steps:
             self._rewrite(step)
@@ -108,6 +111,33 @@ class _Converter:
         self._graph.lint()
 
     # Reading.
+
+    def _settle_switches(self) -> None:
+        """Takes the branches that numbers in the archive decide, as the analysis does: `training`, `inplace`."""
+        import torch
+
+        nodes = list(_walk(self._graph))
+        for node in nodes:
+            if node.kind() in ("prim::GetAttr", "prim::SetAttr"):
+                path = self._path(node)
+                if node.kind() == "prim::SetAttr":
+                    self._kept_attributes.add(path)
+                else:
+                    self._paths[_key(node.output())] = path
+        for node in nodes:
+            if node.kind() == "prim::GetAttr" and (path := self._paths[_key(node.output())]) not in self._kept_attributes:
+                if isinstance(value := self._attribute(path), bool | int | float):
+                    settled = self._graph.insertConstant(value)
+                    settled.node().moveBefore(node)
+                    node.output().replaceAllUsesWith(settled)
+        torch._C._jit_pass_constant_propagation_immutable_types(self._graph)
+        torch._C._jit_pass_dce(self._graph)
+
+    def _attribute(self, path: str):
+        holder: Any = self._module
+        for part in path.split("."):
+            holder = getattr(holder, part)
+        return holder
 
     def _join_tuples(self) -> None:
         for node in list(_walk(self._graph)):
@@ -141,29 +171,26 @@ class _Converter:
         kind = node.kind()
         if kind in _FORBIDDEN:
             raise Error(f"'{kind}' in its code is {_FORBIDDEN[kind]}, which --convert does not take")
-        for value in node.outputs():
+        if kind == "prim::ListUnpack":
+            return
+        for value in self._results(node):
             if _is_tensor(value):
-                self._types[_key(value)] = self._known(self._names[_key(value)])
+                self._types[_key(value)] = self._known(self._names[_key(value)]) or self._type_of_view(node)
         if kind == "prim::Constant":
             self._read_constant(node)
         elif kind == "prim::GetAttr":
             self._read_attribute(node)
-        elif kind == "prim::ListUnpack":
-            return
         elif kind == "prim::ListConstruct" and all(use.user.kind().startswith("aten::") for use in node.output().uses()):
             return
         elif kind == "prim::TupleConstruct" and self._is_result(node.output()):
             return
         elif node.schema() == "(no schema)" or not kind.startswith("aten::"):
-            if kind == "prim::SetAttr":
-                self._kept_attributes.add(self._path(node))
             self._steps.append(self._structural(node))
         else:
             self._steps.append(self._read_op(node))
 
     def _is_result(self, value) -> bool:
-        return all(use.user.kind() == "prim::Return" for use in value.uses()) and value.node().owningBlock() == self._graph.block() \
-            if hasattr(value.node(), "owningBlock") else any(_key(value) == _key(result) for result in self._graph.outputs())
+        return len(value.uses()) == 1 and any(_key(value) == _key(result) for result in self._graph.outputs())
 
     def _path(self, node) -> str:
         owner, name = self._paths[_key(node.inputsAt(0))], node.s("name")
@@ -178,12 +205,10 @@ class _Converter:
     def _read_attribute(self, node) -> None:
         import torch
 
-        path = self._paths[_key(node.output())] = self._path(node)
         if not _is_tensor(node.output()):
             return
-        holder: Any = self._module
-        for part in path.split("."):
-            holder = getattr(holder, part)
+        path = self._paths[_key(node.output())]
+        holder = self._attribute(path)
         # None, of an optional one, has no type to be changed.
         self._types[_key(node.output())] = _type_name(holder.dtype) if isinstance(holder, torch.Tensor) else ""
         if isinstance(holder, torch.Tensor):
@@ -196,15 +221,29 @@ class _Converter:
         made = value.node()
         return list(made.inputs()) if _is_list(value) and made.kind() == "prim::ListConstruct" else []
 
-    def _results(self, node) -> list[str]:
-        """The tensors that a node gives, lists and what is unpacked of them."""
+    @staticmethod
+    def _results(node) -> list:
+        """What a node gives, and what is unpacked of lists."""
         found = []
         for value in node.outputs():
-            found.append(_key(value))
+            found.append(value)
             if _is_list(value):
-                found += [_key(member) for use in value.uses() if use.user.kind() == "prim::ListUnpack"
+                found += [member for use in value.uses() if use.user.kind() == "prim::ListUnpack"
                           for member in use.user.outputs()]
         return found
+
+    def _type_of_view(self, node) -> str | None:
+        """The analysis has no value of its own for a view that is what is viewed. None for any other op."""
+        import torch
+
+        if not node.kind().startswith("aten::") or node.kind() in _RETYPING:
+            return None
+        schema = torch._C.parse_schema(node.schema())
+        viewed = {self._types.get(_key(value)) for argument, value in zip(schema.arguments, node.inputs(), strict=False)
+                  if argument.alias_info is not None and _is_tensor(value)}
+        is_view = len(schema.returns) == 1 and schema.returns[0].alias_info is not None
+        is_plain = not any(argument.name == "dtype" for argument in schema.arguments)
+        return viewed.pop() if is_view and is_plain and len(viewed) == 1 else None
 
     def _read_op(self, node) -> Step:
         import torch
@@ -212,7 +251,7 @@ class _Converter:
         schema = torch._C.parse_schema(node.schema())
         operands = list(node.inputs())
         tensors = [member for value in operands for member in self._members(value)]
-        results = self._results(node)
+        results = [_key(value) for value in self._results(node)]
         types = [self._types.get(_key(member)) for member in tensors]
         read = [_key(member) for member, type_ in zip(tensors, types, strict=True) if type_ == "f32"]
         names = [self._names.get(result, result) for result in results] or [node.kind()]
@@ -232,20 +271,12 @@ class _Converter:
         if unknown or has_lists or is_open or not read or not given_types:
             step.widen()
         training = given.get("training")
-        if node.kind().endswith("batch_norm") and training is not None and self._is_true(training):
+        if node.kind().endswith("batch_norm") and training is not None and (
+                training.node().kind() != "prim::Constant" or training.toIValue()):
             step.widen("it changes a tensor that stays in FP32")
         step.is_count = bool(read) and node.kind() in ("aten::to", "aten::type_as") and bool(given_types) and \
             given_types[0] in _INTEGERS
         return step
-
-    def _is_true(self, value) -> bool:
-        """False where a switch is known to be off."""
-        if value.node().kind() == "prim::Constant":
-            return bool(value.toIValue())
-        holder: Any = self._module
-        for part in self._paths.get(_key(value), "").split("."):
-            holder = getattr(holder, part, True) if part else True
-        return bool(holder)
 
     def _read_lists(self) -> None:
         """A list that is read as one stays FP32, since no cast takes one."""
@@ -332,6 +363,8 @@ class _Converter:
                     made.insertBefore(node)
                     made.output().setType(value.type())
                     node.replaceInput(index, made.output())
+                    if not value.uses():
+                        value.node().destroy()
         if not step.is_wide and not step.gives_wide:
             for result in step.gives:
                 if self._types.get(result) == "f32":
@@ -394,7 +427,7 @@ class _Converter:
             self._plan.io.append({"name": name, "from": "f32", "to": type_})
 
     def _convert_parameters(self) -> None:
-        low = {cast.debugName(): cast for (_, type_), cast in self._casts.items() if type_ == self._plan.low_name}
+        low = self._low_casts()
         readers: dict[str, list] = {}
         for node in _walk(self._graph):
             if node.kind() == "prim::GetAttr" and (path := self._paths[_key(node.output())]) in self._attributes:
@@ -405,9 +438,7 @@ class _Converter:
         firsts = shared_storages(tensors)
 
         def is_low(path: str) -> bool:
-            uses = [use for value in readers.get(path, []) for use in value.uses()]
-            return bool(uses) and path not in self._kept_attributes and all(
-                use.user.kind() == "aten::to" and _key(use.user.output()) in low for use in uses)
+            return path not in self._kept_attributes and self._is_low(readers.get(path, []), low)
 
         kept = {firsts[path] for path in tensors if not is_low(path)}
         made: dict[tuple, Any] = {}
@@ -426,19 +457,28 @@ class _Converter:
 
     def _convert_constant(self, node, low: dict) -> None:
         value = node.output()
-        uses = value.uses()
         tensor = value.toIValue()
         self._plan.bytes[0] += tensor.untyped_storage().nbytes()
-        is_low = uses and all(use.user.kind() == "aten::to" and _key(use.user.output()) in low for use in uses)
-        if is_low:
+        if self._is_low([value], low):
             self._drop_casts(value, low)
             node.t_("value", self._plan.lower(tensor.detach()))
             value.inferTypeFrom(node.t("value"))
         self._plan.bytes[1] += node.t("value").untyped_storage().nbytes()
 
+    def _low_casts(self) -> dict:
+        return {_key(node.output()): node for node, _ in self._made if self._types[_key(node.output())] == self._plan.low_name}
+
+    @staticmethod
+    def _is_low(values: list, low: dict) -> bool:
+        """True if all that is read of these is their low cast, and at most their shape."""
+        users = [use.user for value in values for use in value.uses() if use.user.kind() not in _OF_SHAPE]
+        return bool(users) and all(user.kind() == "aten::to" and _key(user.output()) in low for user in users)
+
     def _drop_casts(self, value, low: dict) -> None:
         for use in value.uses():
             cast = use.user
+            if cast.kind() in _OF_SHAPE:
+                continue
             self._made = [(node, reader) for node, reader in self._made if _key(node.output()) != _key(cast.output())]
             low.pop(_key(cast.output()))
             cast.output().replaceAllUsesWith(value)
@@ -448,13 +488,11 @@ class _Converter:
         """An archive does not say what an input is: the cast in front of its readers takes both."""
         names = [argument.name for argument in self._module.forward.schema.arguments[1:]]
         noted = []
+        low = self._low_casts()
         for name, value in zip(names, self._inputs, strict=True):
             if self._types.get(_key(value)) != "f32":
                 continue
-            readers = value.uses()
-            is_low = bool(readers) and all(use.user.kind() == "aten::to" and (_key(value), self._plan.low_name) in self._casts and
-                                           _key(use.user.output()) == _key(self._casts[_key(value), self._plan.low_name])
-                                           for use in readers)
+            is_low = self._is_low([value], low)
             choice = self._plan.choose(name)
             if choice == "low" and not is_low:
                 raise Error(f"--keep-io-types: '{name}' is read in FP32")

@@ -10,7 +10,7 @@ import dataclasses
 import json
 import re
 import sys
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mpopt import _command, _console, _modules
@@ -108,8 +108,9 @@ class Plan:
 
     # What stays in FP32.
 
-    def decide(self, steps: Sequence[Step]) -> "Written":
-        """Widens steps by the plan and the options, and those that change one tensor in two types."""
+    def decide(self, steps: Sequence[Step], others: Collection[str] = ()) -> "Written":
+        """Widens steps by the plan and the options, and those that change one tensor in two types. `others`: names in the
+        graph of what is no step."""
         known = {name: step for step in steps for name in reversed(step.names)}
         readers: dict[Hashable, list[Step]] = {}
         makers = {value: step for step in steps for value in step.gives}
@@ -117,7 +118,7 @@ class Plan:
             for value in step.reads:
                 readers.setdefault(value, []).append(step)
         for name in self._wide:
-            if name not in known:
+            if name not in known and name not in others:
                 raise Error(f"PyTorch's graph has no node '{name}', which the plan has")
         keep, never = self._words
         for step in steps:
