@@ -56,6 +56,8 @@ class _Graph:
     def __init__(self, module, prefix: str, plan: Plan) -> None:
         self.module, self.graph, self.prefix = module, module.graph, prefix
         self._plan = plan
+        #: Values of 16 bits that the file has, which stay.
+        self._own = {node for node in self.graph.nodes if any(_is_low(tensor) for tensor in _tensors(node.meta.get(_FAKE)))}
         self.steps = {node: self._read(node) for node in self.graph.nodes
                       if node.op not in ("placeholder", "output", "get_attr") and not _is_member(node)}
         self.written: set = set()
@@ -85,9 +87,14 @@ class _Graph:
         step.writes, step.aliases = alias_of(
             schema, lambda index: _nodes(given.get(schema.arguments[index].name)), lambda index: [node, *members])
         step.gives_wide = not read or given.get("dtype") == torch.float32
-        kinds = {tensor.dtype for each in (node, *_nodes((node.args, node.kwargs))) for tensor in _tensors(each.meta.get(_FAKE))}
+        around = (node, *_nodes((node.args, node.kwargs)))
+        kinds = {tensor.dtype for each in around for tensor in _tensors(each.meta.get(_FAKE))}
         of_node = _tensors(node.meta.get(_FAKE))
-        if any(kind.is_complex for kind in kinds) or not of_node or not read:
+        if any(kind.is_complex for kind in kinds):
+            step.widen("it is about complex numbers")
+        elif any(each in self._own for each in around):
+            step.widen("it is of 16 bits in part already")
+        elif not of_node or not read:
             step.widen()
         if name.endswith("batch_norm") and given.get("training") is True:
             step.widen("it changes a tensor that stays in FP32")
@@ -95,6 +102,9 @@ class _Graph:
         step.is_count = bool(read and isinstance(dtype, torch.dtype) and not dtype.is_floating_point and not dtype.is_complex and
                              dtype != torch.bool)
         return step
+
+    def is_own(self, node) -> bool:
+        return node in self._own
 
     def _is_float(self, node) -> bool:
         import torch
@@ -107,6 +117,8 @@ class _Graph:
 
         fake = value.meta.get(_FAKE)
         if not isinstance(fake, torch.Tensor) or fake.dtype == dtype or fake.dtype not in (torch.float32, self._plan.low):
+            return value
+        if value in self._own:
             return value
         if (value, dtype) in self._cast:
             return self._cast[value, dtype]
@@ -181,23 +193,29 @@ class _Graph:
     def _try(self, node, step: Step) -> str:
         import torch
 
-        def example(value):
+        def example(value, dtype):
             fake = value.meta.get(_FAKE)
             if not isinstance(fake, torch.Tensor):
                 return _hint(fake)
             is_float = fake.dtype in (torch.float32, self._plan.low)
-            return torch.zeros([_hint(size) for size in fake.shape], dtype=self._plan.low if is_float else fake.dtype)
+            return torch.zeros([_hint(size) for size in fake.shape], dtype=dtype if is_float else fake.dtype)
 
         if any(tensor.device.type != "cpu" for value in _nodes((node.args, node.kwargs)) for tensor in
                _tensors(value.meta.get(_FAKE))):
             return ""
 
-        def call():
-            args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), example)
+        def call(dtype):
+            args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda value: example(value, dtype))
             node.target(*args, **kwargs)
 
         numbers = [argument for argument in (*node.args, *node.kwargs.values()) if isinstance(argument, float)]
         return self._plan.try_kernel((node.target, *numbers), call)
+
+
+def _is_low(tensor) -> bool:
+    import torch
+
+    return tensor.dtype in (torch.float16, torch.bfloat16)
 
 
 def _is_member(node) -> bool:
@@ -261,8 +279,6 @@ class _Converter:
             graph.module.recompile()
 
     def _check(self) -> None:
-        import torch
-
         for spec in self._program.graph_signature.output_specs:
             if spec.kind.name.startswith(("LOSS", "GRADIENT")):
                 raise Error("--convert takes no training step")
@@ -270,8 +286,6 @@ class _Converter:
             for node in graph.graph.nodes:
                 if "autocast" in str(node.target):
                     raise Error(f"'{node.name}' is a region of autocast, which is in mixed precision already")
-                if any(tensor.dtype in (torch.float16, torch.bfloat16) for tensor in _tensors(node.meta.get(_FAKE))):
-                    raise Error(f"'{node.name}' is of 16 bits already: give --convert the model in FP32")
 
     def _keep_states(self) -> None:
         """What gives a buffer its next value does not round it."""
@@ -298,7 +312,7 @@ class _Converter:
         results = list(output.args[0])
         for index, (spec, value) in enumerate(zip(self._program.graph_signature.output_specs, results, strict=True)):
             fake = value.meta.get(_FAKE) if isinstance(value, torch.fx.Node) else None
-            if not isinstance(fake, torch.Tensor) or fake.dtype not in (torch.float32, self._plan.low):
+            if not isinstance(fake, torch.Tensor) or fake.dtype not in (torch.float32, self._plan.low) or graph.is_own(value):
                 continue
             name = spec.arg.name
             choice = self._plan.choose(name) if spec.kind.name == "USER_OUTPUT" else "kept"

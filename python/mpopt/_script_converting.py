@@ -16,6 +16,7 @@ from mpopt._torch_converting import Plan, Step, alias_of, shared_storages
 _OF_SHAPE = ("aten::size", "aten::dim", "aten::numel", "aten::len", "prim::device", "prim::is_cuda", "prim::shape")
 #: Their result may be a view, and of another type.
 _RETYPING = ("aten::to", "aten::type_as", "aten::view_as_complex", "aten::view_as_real", "aten::real", "aten::imag")
+_LOW = ("f16", "bf16")
 _INTEGERS = ("i64", "i32", "i16", "i8", "u8")
 _FORBIDDEN = {"prim::CallMethod": "a call that depends on data", "prim::CallFunction": "a call that depends on data",
               "prim::fork": "a task that runs beside the rest", "prim::rpc_async": "a task that runs beside the rest"}
@@ -159,6 +160,15 @@ class _Converter:
                     self._types[_key(value)] = self._known(_key(value)) if _is_tensor(value) else ""
                 self._read_block(body)
                 self._steps.append(self._structural(body.returnNode()))
+            if node.kind() == "prim::If":
+                self._read_results(node)
+
+    def _read_results(self, node) -> None:
+        """A branch that the analysis did not follow, for the shapes that it had, has no types."""
+        for value, *given in zip(node.outputs(), *(body.outputs() for body in node.blocks()), strict=True):
+            types = {self._types.get(_key(each)) for each in given} - {None}
+            if _is_tensor(value) and self._types.get(_key(value)) is None and len(types) == 1:
+                self._types[_key(value)] = types.pop()
 
     def _structural(self, node) -> Step:
         """A step that reads what it read before."""
@@ -265,10 +275,14 @@ class _Converter:
         # 6 is torch.float32.
         step.gives_wide = not read or chosen == 6
         given_types = [self._types.get(result) for result in results if result in self._types]
-        unknown = [type_ for type_ in (*types, *given_types) if type_ is None or "complex" in type_]
+        unknown = [type_ for type_ in (*types, *given_types) if type_ is None or "complex" in type_ or type_ in _LOW]
         has_lists = any(_is_list(value) and not self._members(value) and value.node().kind() != "prim::ListConstruct"
                         for value in operands)
-        if unknown or has_lists or is_open or not read or not given_types:
+        if has_lists:
+            step.widen("it reads a list of tensors, which no cast takes")
+        elif unknown or is_open:
+            step.widen("types of its tensors are not known, or are of 16 bits already")
+        elif not read or not given_types:
             step.widen()
         training = given.get("training")
         if node.kind().endswith("batch_norm") and training is not None and (
@@ -285,16 +299,15 @@ class _Converter:
             for value in step.node.outputs():
                 if _is_list(value) and (_key(value) not in unpacked or
                                         any(use.user.kind() != "prim::ListUnpack" for use in value.uses())):
-                    step.widen()
+                    step.widen("it gives a list of tensors, which no cast takes")
 
     def _check(self) -> None:
         for node in _walk(self._graph):
             for value in node.outputs():
                 if "autocast" in str(value.type()):
                     raise Error("a region of autocast in it is in mixed precision already")
-        low = [name for name, type_ in self._types.items() if type_ in ("f16", "bf16")]
-        if low:
-            raise Error(f"'{self._names.get(low[0], low[0])}' is of 16 bits already: give --convert the model in FP32")
+        # What is of 16 bits in the file stays.
+        self._types |= {name: "own" for name, type_ in self._types.items() if type_ in _LOW}
 
     # Writing.
 
@@ -329,7 +342,6 @@ class _Converter:
         else:
             node.insertAfter(made)
         result = node.output()
-        result.setDebugName(f"{_key(value)}_{type_}".replace(".", "_"))
         self._types[_key(result)] = type_
         self._made.append((node, reader.kind()))
         if not is_written:
@@ -370,11 +382,11 @@ class _Converter:
                 if self._types.get(result) == "f32":
                     self._types[result] = self._plan.low_name
 
-    def _example(self, value):
+    def _example(self, value, float_type):
         import torch
 
         if not _is_tensor(value):
-            return [self._example(member) for member in self._members(value)] if _is_list(value) else _constant(value)
+            return [self._example(member, float_type) for member in self._members(value)] if _is_list(value) else _constant(value)
         if value.node().kind() == "prim::Constant" and not self._types.get(_key(value)):
             return None
         type_ = self._types.get(_key(value))
@@ -386,7 +398,7 @@ class _Converter:
             shape = known["shape"]
         else:
             raise Error("its shape is not known")
-        dtype = self._plan.low if type_ in ("f32", self._plan.low_name) else _types().get(type_)
+        dtype = float_type if type_ in ("f32", self._plan.low_name) else _types().get(type_)
         if dtype is None:
             raise Error("its type is not known")
         return torch.zeros(shape, dtype=dtype)
@@ -396,12 +408,12 @@ class _Converter:
 
         node = step.node
         try:
-            arguments = [self._example(value) for value in node.inputs()]
+            arguments = [self._example(value, self._plan.low) for value in node.inputs()]
         except Error:
             return
         op = getattr(torch.ops.aten, node.kind().removeprefix("aten::"))
         numbers = [argument for argument in arguments if isinstance(argument, float)]
-        tried = self._plan.try_kernel((node.kind(), len(arguments), *numbers), lambda: op(*arguments))
+        tried = self._plan.try_kernel((node.kind(), len(arguments), *numbers), lambda type_: op(*[self._example(value, type_) for value in node.inputs()]))
         if tried == "missing" and not any(value in self._values_written for value in (*step.gives, *step.reads)):
             step.widen(f"PyTorch has no kernel for {self._plan.low_name} on the CPU")
         elif tried == "overflow":

@@ -93,6 +93,8 @@ class Plan:
         self.low_name: str = asked["low"]
         self.low = {"f16": torch.float16, "bf16": torch.bfloat16}[self.low_name]
         self.values: dict[str, dict] = asked["values"]
+        self.wide: list[dict] = asked["wide"]
+        self.is_patch: bool = asked["patch"]
         self.states = set(asked["states"])
         self._wide = {entry["node"].rsplit("/", 1)[-1].split("#")[0]: entry["why"] for entry in asked["wide"]}
         self._words = _Words("--keep", asked["keep"]), _Words("--never", asked["never"])
@@ -105,6 +107,7 @@ class Plan:
         self.io: list[dict] = []
         self.bytes = [0, 0]
         self.kept: list[dict] = []
+        self.warnings: list[str] = []
 
     # What stays in FP32.
 
@@ -170,21 +173,20 @@ class Plan:
         is_past = isinstance(number, float | int) and not isinstance(number, bool) and largest < abs(number) < float("inf")
         return (largest if number > 0 else -largest) if is_past else number
 
-    def try_kernel(self, key: tuple, call: Callable[[], Any]) -> str:
-        """Tries an op in the low type on the CPU: `missing`, `overflow` of a number that it has, or ``."""
+    def try_kernel(self, key: tuple, call: Callable[[Any], Any]) -> str:
+        """Tries an op on zeros of the low type on the CPU: `missing` if it takes those of FP32 alone, `overflow` of a number
+        that it has, or ``. What else it says is about the zeros."""
         import torch
 
         if key not in self._kernels:
-            self._kernels[key] = ""
-            try:
-                with torch.no_grad():
-                    call()
-            except Exception as error:  # noqa: BLE001: of many classes; what else it says is about the zeros that it got
-                text = str(error)
-                if "not implemented for" in text or isinstance(error, NotImplementedError):
-                    self._kernels[key] = "missing"
-                elif "without overflow" in text:
-                    self._kernels[key] = "overflow"
+            error = _fault(call, self.low)
+            if error is None:
+                self._kernels[key] = ""
+            elif "without overflow" in str(error):
+                self._kernels[key] = "overflow"
+            else:
+                no_kernel = "not implemented for" in str(error) or isinstance(error, NotImplementedError)
+                self._kernels[key] = "missing" if no_kernel or _fault(call, torch.float32) is None else ""
         return self._kernels[key]
 
     # What is said.
@@ -200,6 +202,17 @@ class Plan:
         made = json.loads(self._stamp)
         made["kept"] = [entry["node"] for entry in self.kept]
         return json.dumps(made)
+
+
+def _fault(call: Callable[[Any], Any], dtype) -> Exception | None:
+    import torch
+
+    try:
+        with torch.no_grad():
+            call(dtype)
+    except Exception as error:  # noqa: BLE001: of many classes
+        return error
+    return None
 
 
 def _widen_count(step: Step, makers: Mapping[Hashable, Step]) -> None:
@@ -280,8 +293,11 @@ def shared_storages(tensors: Mapping[Hashable, Any]) -> dict[Hashable, Hashable]
 
 
 def _convert(source: str, plan: Plan) -> bytes:
-    from mpopt import _program_converting, _programs, _script_converting
+    from mpopt import _program_converting, _programs, _script_converting, _source_patching
 
+    if plan.is_patch:
+        text, plan.kept, plan.casts, plan.warnings = _source_patching.make(plan.wide)
+        return text.encode()
     kind = _program_converting if _programs.is_program_file(source) else _script_converting
     return kind.convert(source, plan)
 
@@ -297,8 +313,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ImportError, _command.Error, OSError, MemoryError) as error:
         _console.print_error("mpopt", _modules.reason(error))
         return 2
+    except Exception as error:  # noqa: BLE001: what PyTorch says of a graph or of a file has many classes
+        _console.print_error("mpopt", f"PyTorch cannot rewrite it: {_modules.reason(error)}")
+        return 2
     is_changed = bool(plan.casts or plan.bytes[0] != plan.bytes[1] or any(each["from"] != each["to"] for each in plan.io))
-    print(json.dumps({"kept": plan.kept, "casts": plan.casts, "io": plan.io, "bytes": plan.bytes, "changed": is_changed}))
+    print(json.dumps({"kept": plan.kept, "casts": plan.casts, "io": plan.io, "bytes": plan.bytes, "changed": is_changed,
+                      "warnings": plan.warnings}))
     return 0
 
 

@@ -37,6 +37,10 @@ struct WideNode {
   std::vector<std::string> tensors;
   /// The reason, a phrase for reports: `past 65504: likely up to 2e5`.
   std::string why;
+  /// The type of its op, and the line of the model's source, which files of
+  /// PyTorch have; 0: not known.
+  std::string type = {}, file = {};
+  unsigned line = 0;
 };
 
 /// An input or output of the model that keeps its type.

@@ -209,7 +209,10 @@ Error Run::plan() {
   hooks.imported = imported;
   hooks.checked = checked;
   hooks.planned = planned;
-  Options first = judging(options.convert.isHalf() ? "fp16" : "bf16");
+  std::string precision = options.convert.isHalf() ? "fp16" : "bf16";
+  if (isTorch && isSourcePatch(options))
+    precision = "autocast-" + precision;
+  Options first = judging(precision);
   if (options.convert.to == kScaled)
     first.convert.to = "mixed-bf16";
   first.import.wantPlaces = isTorch;
@@ -295,7 +298,7 @@ Error Run::copySource() {
 }
 
 Error Run::convertByTorch() {
-  if (isStampOf(findTorchStamp(file->getBuffer()), options))
+  if (!isSourcePatch(options) && isStampOf(findTorchStamp(file->getBuffer()), options))
     return copySource();
   makeRequest();
   if (Error error = plan())
@@ -310,11 +313,12 @@ Error Run::convertByTorch() {
   archive.emplace(std::move(*made));
   Expected<Conversion> converted = convertTorch(
       path, archive->path(), request, values,
-      makeStamp(options, sha256(file->getBuffer()), judged.made));
+      makeStamp(options, sha256(file->getBuffer()), judged.made),
+      isSourcePatch(options));
   if (!converted)
     return converted.takeError();
   judged.made = std::move(*converted);
-  if (judged.made.isChanged)
+  if (judged.made.isChanged || isSourcePatch(options))
     return Error::success();
   archive.reset();
   return copySource();
@@ -471,7 +475,8 @@ Error Run::judge() {
     if (Error error = pending->write())
       return error;
   StringRef written = isTorch ? archive->path() : pending->path();
-  if (options.convert.to != "fp32" && !judged.isCopy)
+  bool isModel = !isTorch || !isSourcePatch(options);
+  if (options.convert.to != "fp32" && !judged.isCopy && isModel)
     if (Error failed = analyse(written))
       return failed;
   return verify(written);

@@ -46,6 +46,11 @@ ConversionPlan mpopt::planConversion(ModuleOp module, const CastPlan &plan,
     auto [entry, isNew] = nodes.insert({node, WideNode()});
     WideNode &wide = entry->second;
     wide.node = node;
+    wide.type = getNodeType(op).str();
+    if (FileLineColLoc source = getSourceLine(op->getLoc())) {
+      wide.file = source.getFilename().str();
+      wide.line = source.getLine();
+    }
     if (wide.why.empty())
       wide.why = describeReason(kept->second, entries);
     // An op of several that keeps all of its operands keeps the node's.

@@ -57,8 +57,16 @@ TorchValues mpopt::listTorchValues(const ImportResult &imported) {
   return values;
 }
 
+bool mpopt::isSourcePatch(const Options &options) {
+  StringRef output = options.output;
+  return output.ends_with(".patch") || output.ends_with(".diff");
+}
+
 Error mpopt::checkTorchOptions(const Options &options) {
   const ConvertOptions &asked = options.convert;
+  if (isSourcePatch(options) && !asked.isMixed())
+    return llvm::createStringError("a patch of its source is for --to "
+                                   "mixed-fp16 and mixed-bf16");
   StringRef unfit = asked.withFixes          ? "--with-fixes"
                     : asked.opset            ? "--opset"
                     : !asked.assumed.empty() ? "--assume-fp16"
@@ -98,16 +106,21 @@ static void writeTexts(OStream &json, StringRef key,
 }
 
 static void writeRequest(llvm::raw_ostream &os, const ConvertRequest &request,
-                         const TorchValues &values, StringRef stamp) {
+                         const TorchValues &values, StringRef stamp,
+                         bool isPatch) {
   OStream json(os);
   json.object([&] {
     json.attribute("low", request.plan.low);
     json.attribute("stamp", jsonText(stamp));
+    json.attribute("patch", isPatch);
     json.attributeArray("wide", [&] {
       for (const WideNode &wide : request.plan.wide)
         json.object([&] {
           json.attribute("node", jsonText(wide.node.name));
           json.attribute("why", jsonText(wide.why));
+          json.attribute("type", jsonText(wide.type));
+          json.attribute("file", jsonText(wide.file));
+          json.attribute("line", int64_t(wide.line));
         });
     });
     json.attributeObject("values", [&] {
@@ -171,14 +184,14 @@ static Expected<Conversion> readAnswer(StringRef answer) {
 Expected<Conversion> mpopt::convertTorch(StringRef path, StringRef output,
                                          const ConvertRequest &request,
                                          const TorchValues &values,
-                                         StringRef stamp) {
+                                         StringRef stamp, bool isPatch) {
   llvm::SmallString<128> file;
   if (std::error_code error =
           llvm::sys::fs::createTemporaryFile("mpopt-plan", "json", file))
     return llvm::createStringError("a temporary file: " + error.message());
   llvm::FileRemover remover(file);
   if (Error error = writeOutput(file, [&](llvm::raw_ostream &os) {
-        writeRequest(os, request, values, stamp);
+        writeRequest(os, request, values, stamp, isPatch);
       }))
     return std::move(error);
   auto answer = askPython("mpopt._torch_converting",

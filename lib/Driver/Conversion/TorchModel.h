@@ -34,16 +34,19 @@ TorchValues listTorchValues(const ImportResult &imported);
 /// An option that files of PyTorch have no use for: one line.
 llvm::Error checkTorchOptions(const Options &options);
 
+/// True if the output is a patch of the model's source, and no archive.
+bool isSourcePatch(const Options &options);
+
 /// The stamp that an archive has; empty if there is none.
 std::string findTorchStamp(llvm::StringRef archive);
 
-/// Writes the model in `path` to `output` as `request` says, with `stamp`. The
-/// error is one line.
+/// Writes the model in `path` to `output` as `request` says, with `stamp`, or
+/// the patch of its source. The error is one line.
 llvm::Expected<Conversion> convertTorch(llvm::StringRef path,
                                         llvm::StringRef output,
                                         const ConvertRequest &request,
                                         const TorchValues &values,
-                                        llvm::StringRef stamp);
+                                        llvm::StringRef stamp, bool isPatch);
 
 } // namespace mpopt
 

@@ -1,6 +1,7 @@
 """mpopt --convert of PyTorch's files: archives of TorchScript and exported programs in mixed precision."""
 
 import json
+import subprocess
 import warnings
 import zipfile
 
@@ -68,7 +69,9 @@ def check(path, inputs, report, low=None):
             continue
         error = float((had.double() - wanted.double()).abs().max() / wanted.abs().max())
         # Estimates are of a root mean square, and within a factor 4 of it.
-        assert error <= max(4 * report["expected_error"], torch.finfo(low).eps)
+        # That of an inverse is not known.
+        expected = report["expected_error"] if report["expected_error"] is not None else 0.01
+        assert error <= max(4 * expected, torch.finfo(low).eps)
     return out
 
 
@@ -127,33 +130,279 @@ NETWORKS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name, form", [(name, form) for name in NETWORKS for form in FORMS
+                                        if name == "transformer" or form in ("exported", "scripted")])
 def test_networks(tmp_path, name, form):
     kind, draw, shapes = NETWORKS[name]
     module, inputs = seeded(kind), draw()
     path = save(module, inputs, form, tmp_path)
     report = convert(path, shapes=shapes)
     out = check(path, inputs, report)
-    assert report["bytes"][1] == report["bytes"][0] // 2
-    # Once more: no byte is another one.
-    first = out.read_bytes()
-    assert convert(path, shapes=shapes) == report
-    assert out.read_bytes() == first
     again = out.with_name(f"again{out.suffix}")
     assert run_mpopt("--convert", out, "-o", again).returncode == 0
-    assert again.read_bytes() == first
+    assert again.read_bytes() == out.read_bytes()
+    assert report["bytes"][1] == report["bytes"][0] // 2
     with zipfile.ZipFile(out) as archive:
         assert any(member.endswith("/extra/mpopt.convert") for member in archive.namelist())
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["exported", "traced"])
 def test_what_overflows_stays(tmp_path, form):
     path = save(seeded(Squares), (torch.randn(4, 16),), form, tmp_path)
     report = convert(path, shapes=["x=4x16"])
+    first = path.with_name(f"out{path.suffix}").read_bytes()
+    assert convert(path, shapes=["x=4x16"]) == report
+    assert path.with_name(f"out{path.suffix}").read_bytes() == first
     kept = {entry["type"] for entry in report["kept"]}
     assert any(kind.startswith("aten::pow") for kind in kept), kept
     assert not any("linear" in kind or "mm" in kind for kind in kept)
     # Without the plan the squares are Inf, and x / Inf is 0.
     done = run_mpopt("--convert", path, "-o", tmp_path / f"low{path.suffix}", "--to", "fp16", "--input-shape", "x=4x16")
     assert done.returncode == 1 and "Inf or NaN" in done.stderr or "overflow" in done.stderr
+
+
+class InPlace(nn.Module):
+    """A tensor is changed through views of it, in what the plan may keep and in what it may not."""
+
+    def forward(self, x):
+        y = x * 2
+        y[:, 1:3] = x[:, :2]
+        y[:, 0].add_(1.0)
+        z = torch.zeros(4, 6)
+        z[:, 2:] = y
+        return z + 1, y.relu_()
+
+
+class Lists(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(6, 6)
+
+    def forward(self, x):
+        one, other = self.first(x).chunk(2, dim=1)
+        return torch.cat([one, other, torch.stack([one, other]).sum(0)], 1), x.argmax(1)
+
+
+class NoKernel(nn.Module):
+    """PyTorch has the inverse in FP32 and FP64 alone."""
+
+    def forward(self, x):
+        return torch.linalg.inv(x @ x.transpose(1, 2) + 4 * torch.eye(3)) * 2
+
+
+class Counts(nn.Module):
+    """2049 / 2 and 1: in FP16 another whole number."""
+
+    def forward(self, x):
+        return (x * 2049.0).floor().to(torch.int64), x * 2
+
+
+class States(nn.Module):
+    """A buffer goes on from call to call."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x):
+        self.mean.mul_(0.9).add_(x.mean(0) * 0.1)
+        return x - self.mean
+
+
+KINDS = {
+    "in-place": (InPlace, lambda: (torch.randn(4, 4),), ["x=4x4"]),
+    "lists": (Lists, lambda: (torch.randn(4, 6),), ["x=4x6"]),
+    "no-kernel": (NoKernel, lambda: (torch.randn(2, 3, 3),), ["x=2x3x3"]),
+    "counts": (Counts, lambda: (torch.rand(3, 5),), ["x=3x5"]),
+    "states": (States, lambda: (torch.randn(3, 4),), ["x=3x4"]),
+}
+
+
+@pytest.mark.parametrize("form", ["exported", "scripted"])
+@pytest.mark.parametrize("name", KINDS)
+def test_kinds_of_ops(tmp_path, name, form):
+    kind, draw, shapes = KINDS[name]
+    module, inputs = seeded(kind), draw()
+    path = save(module, inputs, form, tmp_path)
+    report = convert(path, "--keep-io-types", shapes=shapes)
+    check(path, inputs, report)
+    reasons = {entry["type"]: entry["why"] for entry in report["kept"]}
+    if name == "no-kernel":
+        assert "no kernel" in reasons["aten::linalg_inv"] or "no kernel" in reasons["aten::inverse"]
+    elif name == "counts":
+        assert reasons["aten::floor"] == reasons["aten::mul"] == "an integer comes of it"
+    elif name == "lists":
+        assert not reasons and len(report["casts"]) <= 4
+
+
+class Branches(nn.Module):
+    def forward(self, x):
+        y = x * 3
+        if bool(x.sum() > 0):
+            z = y.exp()
+        else:
+            z = y - 1
+        for _ in range(int(x.size(0))):
+            z = z * 0.5
+        return z + y
+
+
+class Conditional(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda y: self.one(y).tanh(), lambda y: y - 1.0, (x * 3,)) * 2
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("kind, form", [(Branches, "scripted"), (Conditional, "exported")])
+def test_control_flow(tmp_path, kind, form, sign):
+    inputs = (torch.rand(3, 4) * sign,)
+    path = save(seeded(kind), inputs, form, tmp_path)
+    check(path, inputs, convert(path, shapes=["x=3x4"]))
+
+
+class Tied(nn.Module):
+    """One weight is read in FP32 and in FP16, and the other by two names."""
+
+    def __init__(self):
+        super().__init__()
+        self.wide, self.low, self.again = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+        self.again.weight = self.low.weight
+
+    def forward(self, x):
+        y = self.wide(x)
+        return F.linear(self.again(self.low(y)), self.wide.weight).sigmoid()
+
+
+@pytest.mark.parametrize("form", ["exported", "traced"])
+def test_shared_parameters(tmp_path, form):
+    inputs = (torch.randn(2, 8),)
+    module = seeded(Tied)
+    path = save(module, inputs, form, tmp_path)
+    plain = convert(path, "--to", "fp16", shapes=["x=2x8"])
+    assert plain["bytes"] == [2 * 64 * 4 + 3 * 8 * 4, 2 * 64 * 2 + 3 * 8 * 2]
+    report = convert(path, "--keep", "aten::linear>aten::sigmoid", "--keep-io-types", shapes=["x=2x8"])
+    check(path, inputs, report)
+    assert [entry["type"] for entry in report["kept"]] == ["aten::linear"]
+    # The first weight stays FP32 for the last product, and is cast for the first one.
+    assert report["bytes"][1] == 64 * 4 + 64 * 2 + 3 * 8 * 2
+    made = load(path.with_name(f"out{path.suffix}"))
+    assert made.low.weight.dtype == made.again.weight.dtype == torch.float16
+    assert made.wide.weight.dtype == torch.float32
+
+
+def test_open_dims_and_values_of_data(tmp_path):
+    class Open(nn.Module):
+        def forward(self, x):
+            return x[x > 0].sum() + (x * 2).mean(1)
+
+    inputs = (torch.rand(3, 4),)
+    path = save(Open().eval(), inputs, "exported", tmp_path, dynamic_shapes={"x": {0: torch.export.Dim.DYNAMIC}})
+    report = convert(path, "--to", "bf16")
+    check(path, (torch.rand(7, 4),), report, torch.bfloat16)
+
+
+def test_refusals(tmp_path):
+    class Cast(nn.Module):
+        def forward(self, x):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return x @ x
+
+    class Twice(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+        @torch.jit.export
+        def other(self, x):
+            return x + 1
+
+    inputs = (torch.randn(4, 4),)
+    path = save(Cast().eval(), inputs, "exported", tmp_path)
+    assert "region of autocast" in convert(path, status=2)
+    assert "--verify is for ONNX files" in convert(path, "--verify", "random", status=2)
+    assert "--with-fixes is for ONNX files" in convert(path, "--with-fixes", status=2)
+    path = save(Twice().eval(), inputs, "scripted", tmp_path)
+    assert "with the method forward alone" in convert(path, shapes=["x=4x4"], status=2)
+    path = save(seeded(Squares), (torch.randn(4, 16),), "exported", tmp_path)
+    assert "has no node 'nothing'" in convert(path, "--keep", "nothing", status=2)
+    assert "has no input or output 'nothing'" in convert(path, "--keep-io-types=nothing", status=2)
+
+
+def test_sixteen_bits_stay(tmp_path):
+    class Half(nn.Module):
+        def forward(self, x):
+            return (x.half() * 2).float() + x
+
+    inputs = (torch.randn(4, 4),)
+    path = save(Half().eval(), inputs, "exported", tmp_path)
+    report = convert(path, "--keep-io-types")
+    check(path, inputs, report)
+    path = save(Convolutional().eval().half(), (torch.randn(2, 3, 16, 16).half(),), "exported", tmp_path)
+    assert convert(path)["copied"]
+    assert path.with_name("out.pt2").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("words, x, y", [
+    ([], "f16", "f16"), (["--keep-io-types"], "f32", "f32"), (["--keep-io-types=input"], "f32", "f16"),
+    (["--keep-io-types=!input"], "f16", "f32"), (["--keep", "aten::linear"], "f32", "f32")])
+def test_borders(tmp_path, words, x, y):
+    inputs = (torch.randn(2, 4),)
+    path = save(nn.Linear(4, 4).eval(), inputs, "exported", tmp_path)
+    report = convert(path, *words)
+    assert [(entry["name"], entry["to"]) for entry in report["io"]] == [("input", x), ("linear", y)]
+
+
+SOURCE = """import torch
+from torch import nn
+
+
+class Energy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(16, 32)
+        self.up.weight.data.mul_(200)
+
+    def forward(self, x):
+        y = self.up(x)
+        power = (y * y).mean(-1, keepdim=True)
+        y = y * torch.rsqrt(power + 1e-3)
+        return y
+"""
+
+
+def test_patch_of_source(tmp_path, monkeypatch):
+    source = tmp_path / "energy.py"
+    source.write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    import energy
+
+    torch.manual_seed(0)
+    module = energy.Energy().eval()
+    inputs = (torch.randn(4, 16),)
+    path = save(module, inputs, "exported", tmp_path)
+    patch, report = tmp_path / "energy.patch", tmp_path / "r.json"
+    done = run_mpopt("--convert", path, "-o", patch, "--report", report, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = patch.read_text()
+    assert "+++ b/energy.py" in text
+    assert '+        with torch.autocast("cuda", enabled=False):' in text
+    assert "+            power = (_float32(y) * _float32(y)).mean(-1, keepdim=True)" in text
+    assert {entry["tensor"] for entry in json.loads(report.read_text())["casts"]} >= {"y"}
+    subprocess.run(["patch", "-p1", "-i", patch], cwd=tmp_path, check=True, capture_output=True)
+    names = {"__name__": "patched"}
+    exec(source.read_text().replace('"cuda"', '"cpu"'), names)
+    torch.manual_seed(0)
+    patched = names["Energy"]().eval()
+    wanted = module(*inputs)
+    with torch.autocast("cpu", dtype=torch.float16):
+        plain, had = module(*inputs), patched(*inputs)
+    # Squares past 65504 are Inf, and 1 / sqrt(Inf) is 0.
+    assert not plain.any()
+    assert float((had - wanted).abs().max()) < 5e-3 * float(wanted.abs().max())
+    # The patched source has nothing left to be patched.
+    path = save(patched, inputs, "exported", tmp_path)
+    again = run_mpopt("--convert", path, "-o", patch, cwd=tmp_path)
+    assert again.returncode == 0 and not patch.read_text()
