@@ -199,3 +199,14 @@ mpopt::selectRules(llvm::ArrayRef<std::string> select,
       rules.push_back(&rule);
   return rules;
 }
+
+llvm::Expected<double> mpopt::parseShare(StringRef option, StringRef text,
+                                         double most) {
+  double value;
+  if (text.getAsDouble(value) || !(value >= 0) || value > most)
+    return llvm::createStringError((option + ": '" + text +
+                                    "' is no number from 0 to " +
+                                    llvm::formatv("{0}", most).str())
+                                       .str());
+  return value;
+}

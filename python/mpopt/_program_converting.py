@@ -75,8 +75,8 @@ class _Graph:
         import torch
 
         members = [user for user in node.users if _is_member(user)]
-        schema = getattr(node.target, "_schema", None)
         is_op = isinstance(node.target, torch._ops.OpOverload)
+        schema: Any = node.target._schema if is_op else None
         name = schema.name if is_op else str(node.target)
         read = [each for each in _nodes((node.args, node.kwargs)) if self._is_float(each)]
         step = Step(node, [self.prefix + each.name for each in (node, *members)], name, read, [node, *members])

@@ -50,8 +50,10 @@ class _Source:
             self.name += "_"
 
     def _above(self, node: ast.AST) -> Iterator[ast.AST]:
-        while (node := self._around.get(node)) is not None:
-            yield node
+        above = self._around.get(node)
+        while above is not None:
+            yield above
+            above = self._around.get(above)
 
     def take(self, line: int, why: str) -> str:
         """Puts the statement of a line into a region. Why not, if it cannot be."""
@@ -183,7 +185,9 @@ def make(entries: Sequence[dict]) -> tuple[str, list[dict], list[dict], list[str
     """The patch for nodes that stay in FP32, those that it has, its casts, and warnings. Nodes are `node`, `type`, `why`, `file`
     and `line`."""
     sources: dict[str, _Source] = {}
-    kept, warnings, parts, casts = [], [], [], []
+    kept, casts = [], []
+    warnings: list[str] = []
+    parts: list[str] = []
     for entry in entries:
         if not entry["file"]:
             warnings.append(f"'{entry['node']}' has no line in the file: put its module under "

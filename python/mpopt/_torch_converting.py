@@ -8,6 +8,7 @@ of a graph are its steps (`Step`), which `_program_converting` and `_script_conv
 
 import dataclasses
 import json
+import pathlib
 import re
 import sys
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
@@ -30,11 +31,11 @@ class Step:
     names: list[str]
     type: str
     #: Float tensors alone.
-    reads: list[Hashable]
-    gives: list[Hashable]
-    writes: list[Hashable] = dataclasses.field(default_factory=list)
+    reads: list[Any]
+    gives: list[Any]
+    writes: list[Any] = dataclasses.field(default_factory=list)
     #: Values of which one may be a view of the other.
-    aliases: list[tuple[Hashable, Hashable]] = dataclasses.field(default_factory=list)
+    aliases: list[tuple[Any, Any]] = dataclasses.field(default_factory=list)
     #: What it gives is FP32 whatever it reads.
     gives_wide: bool = False
     #: It becomes an integer, of which a rounding would make another one.
@@ -298,7 +299,7 @@ def _convert(source: str, plan: Plan) -> bytes:
     if plan.is_patch:
         text, plan.kept, plan.casts, plan.warnings = _source_patching.make(plan.wide)
         return text.encode()
-    kind = _program_converting if _programs.is_program_file(source) else _script_converting
+    kind = _program_converting if _programs.is_program_file(pathlib.Path(source)) else _script_converting
     return kind.convert(source, plan)
 
 
@@ -308,15 +309,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with open(asked, encoding="utf-8") as file:
             plan = Plan(json.load(file))
         data = _convert(source, plan)
-        with open(output, "wb") as file:
-            file.write(data)
+        is_changed = bool(plan.casts or plan.bytes[0] != plan.bytes[1] or any(each["from"] != each["to"] for each in plan.io))
+        # There is the source.
+        if is_changed or plan.is_patch:
+            with open(output, "wb") as file:
+                file.write(data)
     except (ImportError, _command.Error, OSError, MemoryError) as error:
         _console.print_error("mpopt", _modules.reason(error))
         return 2
     except Exception as error:  # noqa: BLE001: what PyTorch says of a graph or of a file has many classes
         _console.print_error("mpopt", f"PyTorch cannot rewrite it: {_modules.reason(error)}")
         return 2
-    is_changed = bool(plan.casts or plan.bytes[0] != plan.bytes[1] or any(each["from"] != each["to"] for each in plan.io))
     print(json.dumps({"kept": plan.kept, "casts": plan.casts, "io": plan.io, "bytes": plan.bytes, "changed": is_changed,
                       "warnings": plan.warnings}))
     return 0

@@ -11,6 +11,7 @@ import pathlib
 import tempfile
 import typing
 import warnings
+import zipfile
 from collections.abc import Mapping, Sequence
 
 from mpopt import _command, _input_files, _json_files
@@ -74,10 +75,10 @@ def convert(model, output: PathLike | None = None, *, to: To = "mixed-fp16",
             min_low: float | None = None, write_anyway: bool = False,
             verify: PathLike | int | None = None, opset: int | None = None,
             states: Sequence[str] = (), policy: PathLike | None = None, with_fixes: bool = False) -> Converted:
-    """Converts an ONNX model: `mpopt --convert`.
+    """Converts an ONNX model, or a file of PyTorch: `mpopt --convert`.
 
     model          a path, an `onnx.ModelProto`, or the bytes of one
-    output         a file to write; without one the model is in `Converted.model` alone
+    output         a file to write; without one the model, if it is ONNX, is in `Converted.model` alone
     to             `mixed-fp16` and `mixed-bf16` keep in FP32 what the error asks for, `fp16`
                    and `bf16` only what has no low form; `fp32` takes types back
     keep, never    nodes that stay in FP32, and that do not stay there for their error: names,
@@ -102,6 +103,8 @@ def convert(model, output: PathLike | None = None, *, to: To = "mixed-fp16",
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mpopt-")))
         path = pathlib.Path(_command.text("output", output)) if output is not None else folder / "model.onnx"
         file = stack.enter_context(ModelFile(checked(model)))
+        if output is None and zipfile.is_zipfile(file.path):
+            raise Error("convert: a file of PyTorch needs an output")
         report = folder / "report.json"
         words = ["--convert", file.path, "-o", str(path), "--quiet", "--to", _command.text("to", to),
                  "--report", str(report)]

@@ -35,17 +35,6 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 
-Expected<double> mpopt::parseShare(StringRef option, StringRef text,
-                                   double most) {
-  double value;
-  if (text.getAsDouble(value) || !(value >= 0) || value > most)
-    return llvm::createStringError((option + ": '" + text +
-                                    "' is no number from 0 to " +
-                                    llvm::formatv("{0}", most).str())
-                                       .str());
-  return value;
-}
-
 /// The word of `--to` for operands with scales.
 static constexpr StringRef kScaled = "fp8-qdq";
 
@@ -72,11 +61,9 @@ private:
   Error convert();
   Error convertOnnx();
   Error convertByTorch();
-  Error copySource();
   Error judge();
   Error analyse(StringRef file);
   Error verify(StringRef file);
-  std::set<std::string> listHazards(const ModelReport &report) const;
   int write();
   Error writeReport() const;
   Error writeCopy();
@@ -125,9 +112,9 @@ Error Run::open() {
     return checkTorchOptions(options);
   if (format != ModelFormat::Onnx && format != ModelFormat::OnnxText &&
       format != ModelFormat::OnnxTextProto)
-    return llvm::createStringError("--convert takes ONNX files and those of PyTorch, and this is " +
-                                   (format == ModelFormat::Unknown
-                                        ? "no model that mpopt knows"
+    return llvm::createStringError(
+        "--convert takes ONNX files and those of PyTorch, and this is " +
+        (format == ModelFormat::Unknown ? "no model that mpopt knows"
                                         : getFormatName(format)));
   if (Error error = openModel(*file, path))
     return error;
@@ -285,43 +272,31 @@ Error Run::raise() {
   return converter->raiseOpset(opset);
 }
 
-/// Nothing is to be done.
-Error Run::copySource() {
-  judged.isCopy = true;
-  auto copy = PendingOutput::write(options.output, [&](llvm::raw_ostream &os) {
-    os << file->getBuffer();
-  });
+Error Run::convertByTorch() {
+  if (isStream(options.output))
+    return llvm::createStringError("'" + options.output + "' is no file");
+  // A copy of the source, which the package overwrites.
+  auto copy = PendingOutput::write(
+      options.output, [&](llvm::raw_ostream &os) { os << file->getBuffer(); });
   if (!copy)
     return copy.takeError();
   archive.emplace(std::move(*copy));
-  return Error::success();
-}
-
-Error Run::convertByTorch() {
-  if (!isSourcePatch(options) && isStampOf(findTorchStamp(file->getBuffer()), options))
-    return copySource();
+  bool isPatch = isSourcePatch(options);
+  judged.isCopy =
+      !isPatch && isStampOf(findTorchStamp(file->getBuffer()), options);
+  if (judged.isCopy)
+    return Error::success();
   makeRequest();
   if (Error error = plan())
     return error;
-  // A name that the package writes the archive to.
-  auto made = PendingOutput::write(options.output, [](llvm::raw_ostream &) {});
+  Expected<Conversion> made = convertTorch(
+      path, archive->path(), request, values,
+      makeStamp(options, sha256(file->getBuffer()), judged.made), isPatch);
   if (!made)
     return made.takeError();
-  if (made->path().empty())
-    return llvm::createStringError("'" + options.output +
-                                   "' is no file, which an archive has to be");
-  archive.emplace(std::move(*made));
-  Expected<Conversion> converted = convertTorch(
-      path, archive->path(), request, values,
-      makeStamp(options, sha256(file->getBuffer()), judged.made),
-      isSourcePatch(options));
-  if (!converted)
-    return converted.takeError();
-  judged.made = std::move(*converted);
-  if (judged.made.isChanged || isSourcePatch(options))
-    return Error::success();
-  archive.reset();
-  return copySource();
+  judged.made = std::move(*made);
+  judged.isCopy = !judged.made.isChanged && !isPatch;
+  return Error::success();
 }
 
 Error Run::convert() { return isTorch ? convertByTorch() : convertOnnx(); }
@@ -374,42 +349,6 @@ Error Run::convertOnnx() {
              ? Error::success()
              : llvm::createStringError(
                    "the result would not be valid, a fault of mpopt: " + fault);
-}
-
-/// Findings of a range above a note: Inf, NaN, zeros.
-std::set<std::string> Run::listHazards(const ModelReport &report) const {
-  std::set<std::string> found;
-  const RuleInfo *overflow = findRule("overflow");
-  for (const Finding &finding : report.findings)
-    if (const RuleInfo *rule = findRule(finding.rule);
-        rule && rule->family == overflow->family && !rule->byEffect &&
-        finding.severity > Severity::Note)
-      found.insert(finding.rule + " " + std::string(rule->name) + " at '" +
-                   finding.op.name + "'");
-  return found;
-}
-
-/// The largest expected error of an output; nothing if one is not known, or
-/// nothing is stored in a low type.
-static std::optional<double> getLargestError(const ModelReport &report) {
-  if (report.effects.empty())
-    return std::nullopt;
-  double largest = 0;
-  for (const EffectReport &effect : report.effects) {
-    if (std::isnan(effect.error))
-      return std::nullopt;
-    largest = std::max(largest, effect.error);
-  }
-  return largest;
-}
-
-static std::string describeError(double error, double most) {
-  if (std::isinf(error))
-    return "an output is expected to become Inf or NaN";
-  return llvm::formatv("the expected error is {0:F3} %, and {1:F3} % is asked "
-                       "for",
-                       error * 100, most * 100)
-      .str();
 }
 
 /// Judges the result as it is; sets `judged.obstacle`.

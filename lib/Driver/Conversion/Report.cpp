@@ -5,13 +5,16 @@
 
 #include "Verify.h"
 
+#include "mpopt/Effects/Severity.h"
 #include "mpopt/Report/JsonSupport.h"
+#include "mpopt/Report/RuleTable.h"
 #include "mpopt/Report/TextStyle.h"
 #include "mpopt/Support/Printable.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace mpopt;
 using llvm::StringRef;
@@ -161,6 +164,43 @@ std::string mpopt::sumUp(const Options &options,
   if (judged.verified)
     text += ", " + describe(*judged.verified);
   return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Of the analysis
+//===----------------------------------------------------------------------===//
+
+std::set<std::string> mpopt::listHazards(const ModelReport &report) {
+  std::set<std::string> found;
+  const RuleInfo *overflow = findRule("overflow");
+  for (const Finding &finding : report.findings)
+    if (const RuleInfo *rule = findRule(finding.rule);
+        rule && rule->family == overflow->family && !rule->byEffect &&
+        finding.severity > Severity::Note)
+      found.insert(finding.rule + " " + std::string(rule->name) + " at '" +
+                   finding.op.name + "'");
+  return found;
+}
+
+std::optional<double> mpopt::getLargestError(const ModelReport &report) {
+  if (report.effects.empty())
+    return std::nullopt;
+  double largest = 0;
+  for (const EffectReport &effect : report.effects) {
+    if (std::isnan(effect.error))
+      return std::nullopt;
+    largest = std::max(largest, effect.error);
+  }
+  return largest;
+}
+
+std::string mpopt::describeError(double error, double most) {
+  if (std::isinf(error))
+    return "an output is expected to become Inf or NaN";
+  return llvm::formatv("the expected error is {0:F3} %, and {1:F3} % is asked "
+                       "for",
+                       error * 100, most * 100)
+      .str();
 }
 
 //===----------------------------------------------------------------------===//

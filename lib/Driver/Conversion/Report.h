@@ -6,6 +6,9 @@
 
 #include "mpopt/Convert/Convert.h"
 #include "mpopt/Driver/Options.h"
+#include "mpopt/Report/Report.h"
+
+#include <set>
 
 namespace mpopt {
 
@@ -46,6 +49,13 @@ void writeConversion(llvm::raw_ostream &os, const Options &options,
 
 /// One line for the terminal.
 std::string sumUp(const Options &options, const JudgedConversion &judged);
+
+/// Findings of a range above a note: Inf, NaN, zeros.
+std::set<std::string> listHazards(const ModelReport &report);
+/// The largest expected error of an output; nothing if one is not known, or
+/// nothing is stored in a low type.
+std::optional<double> getLargestError(const ModelReport &report);
+std::string describeError(double error, double most);
 
 /// The note in `metadata_props`: what was asked for, and of which file.
 /// `sourceHash` is 64 hex digits.
