@@ -11,6 +11,7 @@ import json
 import pathlib
 import re
 import sys
+import zipfile
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -199,6 +200,10 @@ class Plan:
         self.kept += [{"node": step.names[0], "type": step.type, "why": step.why} for step in steps
                       if step.is_wide and step.why]
 
+    @property
+    def request(self) -> dict:
+        return json.loads(self._stamp)["request"]
+
     def stamp(self) -> str:
         made = json.loads(self._stamp)
         made["kept"] = [entry["node"] for entry in self.kept]
@@ -293,12 +298,24 @@ def shared_storages(tensors: Mapping[Hashable, Any]) -> dict[Hashable, Hashable]
             for name, tensor in tensors.items()}
 
 
+def _read_request(source: str) -> dict | None:
+    """What a stamp in the archive says was asked for."""
+    with zipfile.ZipFile(source) as archive:
+        for name in archive.namelist():
+            if name.endswith(f"/extra/{STAMP}"):
+                return json.loads(archive.read(name)).get("request")
+    return None
+
+
 def _convert(source: str, plan: Plan) -> bytes:
+    """The result; of what is as asked already nothing, and no change in `plan`."""
     from mpopt import _program_converting, _programs, _script_converting, _source_patching
 
     if plan.is_patch:
         text, plan.kept, plan.casts, plan.warnings = _source_patching.make(plan.wide)
         return text.encode()
+    if _read_request(source) == plan.request:
+        return b""
     kind = _program_converting if _programs.is_program_file(pathlib.Path(source)) else _script_converting
     return kind.convert(source, plan)
 

@@ -273,22 +273,16 @@ Error Run::raise() {
 }
 
 Error Run::convertByTorch() {
-  if (isStream(options.output))
-    return llvm::createStringError("'" + options.output + "' is no file");
   // A copy of the source, which the package overwrites.
   auto copy = PendingOutput::write(
       options.output, [&](llvm::raw_ostream &os) { os << file->getBuffer(); });
   if (!copy)
     return copy.takeError();
   archive.emplace(std::move(*copy));
-  bool isPatch = isSourcePatch(options);
-  judged.isCopy =
-      !isPatch && isStampOf(findTorchStamp(file->getBuffer()), options);
-  if (judged.isCopy)
-    return Error::success();
   makeRequest();
   if (Error error = plan())
     return error;
+  bool isPatch = isSourcePatch(options);
   Expected<Conversion> made = convertTorch(
       path, archive->path(), request, values,
       makeStamp(options, sha256(file->getBuffer()), judged.made), isPatch);

@@ -10,7 +10,6 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Report/JsonReader.h"
 #include "mpopt/Report/JsonSupport.h"
-#include "mpopt/Support/ZipFile.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
@@ -21,9 +20,6 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 using llvm::json::OStream;
-
-// As `torch.jit.save` and `torch.export.save` name it in any folder.
-static constexpr StringRef kStampMember = "/extra/mpopt.convert";
 
 TorchValues mpopt::listTorchValues(const ImportResult &imported) {
   TorchValues values;
@@ -81,34 +77,16 @@ Error mpopt::checkTorchOptions(const Options &options) {
                                  " is for ONNX files, and this is PyTorch's");
 }
 
-std::string mpopt::findTorchStamp(StringRef archive) {
-  auto members = readZipDirectory(archive);
-  if (!members) {
-    llvm::consumeError(members.takeError());
-    return "";
-  }
-  for (const ZipMember &member : *members)
-    if (StringRef(member.name).ends_with(kStampMember)) {
-      auto stamp = unpackZipMember(member);
-      if (stamp)
-        return std::move(*stamp);
-      llvm::consumeError(stamp.takeError());
-    }
-  return "";
-}
-
-static void writeTexts(OStream &json, StringRef key,
-                       const std::vector<std::string> &texts) {
-  json.attributeArray(key, [&] {
-    for (const std::string &text : texts)
-      json.value(jsonText(text));
-  });
-}
-
 static void writeRequest(llvm::raw_ostream &os, const ConvertRequest &request,
                          const TorchValues &values, StringRef stamp,
                          bool isPatch) {
   OStream json(os);
+  auto writeTexts = [&](StringRef key, llvm::ArrayRef<std::string> texts) {
+    json.attributeArray(key, [&] {
+      for (const std::string &text : texts)
+        json.value(jsonText(text));
+    });
+  };
   json.object([&] {
     json.attribute("low", request.plan.low);
     json.attribute("stamp", jsonText(stamp));
@@ -130,15 +108,15 @@ static void writeRequest(llvm::raw_ostream &os, const ConvertRequest &request,
           json.attribute("shape", llvm::json::Array(known.shape));
         });
     });
-    writeTexts(json, "keep", request.keep);
-    writeTexts(json, "never", request.never);
+    writeTexts("keep", request.keep);
+    writeTexts("never", request.never);
     json.attribute("keep_all_io", request.keepsAllIo);
-    writeTexts(json, "keep_io", request.keepIo);
-    json.attributeArray("states", [&] {
-      for (const auto *borders : {&request.plan.inputs, &request.plan.outputs})
-        for (const WideBorder &border : *borders)
-          json.value(jsonText(border.name));
-    });
+    writeTexts("keep_io", request.keepIo);
+    std::vector<std::string> states;
+    for (const auto *borders : {&request.plan.inputs, &request.plan.outputs})
+      for (const WideBorder &border : *borders)
+        states.push_back(border.name);
+    writeTexts("states", states);
   });
 }
 

@@ -37,11 +37,9 @@ llvm::Error checkTorchOptions(const Options &options);
 /// True if the output is a patch of the model's source, and no archive.
 bool isSourcePatch(const Options &options);
 
-/// The stamp that an archive has; empty if there is none.
-std::string findTorchStamp(llvm::StringRef archive);
-
 /// Writes the model in `path` to `output` as `request` says, with `stamp`, or
-/// the patch of its source. The error is one line.
+/// the patch of its source. Nothing is written if nothing is changed, as in a
+/// file that has the stamp of the same request. The error is one line.
 llvm::Expected<Conversion> convertTorch(llvm::StringRef path,
                                         llvm::StringRef output,
                                         const ConvertRequest &request,
