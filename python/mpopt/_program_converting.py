@@ -335,7 +335,7 @@ class _Converter:
     def _take(self, node) -> bool:
         """Makes a placeholder low all of whose readers read it cast; false if not all do."""
         graph = self._graphs[0]
-        if not self._may_take(node):
+        if node.users and not self._may_take(node):
             return False
         for cast in list(node.users):
             cast.replace_all_uses_with(node)
@@ -368,7 +368,9 @@ class _Converter:
             if isinstance(tensor, torch.Tensor) and tensor.dtype == torch.float32:
                 stored[node] = home, spec.target, tensor
         firsts = shared_storages({node: tensor for node, (_, _, tensor) in stored.items()})
-        kept = {firsts[node] for node in stored if not self._may_take(node)}
+        # One of two names of a parameter may have no reader.
+        kept = {firsts[node] for node in stored if node.users and not self._may_take(node)}
+        kept |= set(firsts.values()) - {firsts[node] for node in stored if node.users}
         made: dict[tuple, Any] = {}
         for node, (home, target, tensor) in stored.items():
             self._count_bytes(tensor, firsts[node] == node, firsts[node] in kept)
@@ -399,7 +401,7 @@ class _Converter:
             choice = self._plan.choose(node.name)
             if choice == "low":
                 self._force(node)
-            if choice != "kept" and self._take(node):
+            if choice != "kept" and node.users and self._take(node):
                 low.append(index)
             self._note_border(node.name, node.meta[_FAKE].dtype)
         self._plan.io += outputs

@@ -230,7 +230,7 @@ def test_kinds_of_ops(tmp_path, name, form):
     if name == "no-kernel":
         assert "no kernel" in reasons["aten::linalg_inv"] or "no kernel" in reasons["aten::inverse"]
     elif name == "counts":
-        assert reasons["aten::floor"] == reasons["aten::mul"] == "an integer comes of it"
+        assert {"aten::floor", "aten::mul", "aten::to"} <= set(reasons)
     elif name == "lists":
         assert not reasons and len(report["casts"]) <= 4
 
