@@ -15,9 +15,11 @@
 #include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -115,7 +117,28 @@ static bool addsLinearBias(Operation *op) {
   return false;
 }
 
+/// PyTorch's exporters and decompositions write the square in a norm as a
+/// power, which autocast runs in FP32. A product of a number by itself is the
+/// user's: autocast leaves it in 16 bits, and no kernel of a norm runs.
+void Categories::findWrittenNorms(ModuleOp module) {
+  if (policy.getKind() != PolicyKind::Autocast ||
+      policy.getFramework() != Framework::PyTorch)
+    return;
+  llvm::DenseSet<int64_t> means;
+  module.walk([&](Operation *op) {
+    mp::IdiomAttr idiom = getIdiom(op);
+    if (idiom && hasRole(op, Role::Mean))
+      means.insert(idiom.getId());
+  });
+  module.walk([&](mp::MulOp op) {
+    mp::IdiomAttr idiom = getIdiom(op);
+    if (idiom && means.contains(idiom.getId()) && getSquared(op))
+      writtenNorms.insert(idiom.getId());
+  });
+}
+
 Categories::Categories(ModuleOp module, const Policy &policy) : policy(policy) {
+  findWrittenNorms(module);
   module.walk([&](Operation *op) {
     if (std::optional<Category> category = find(op))
       categories[op] = *category;
@@ -135,7 +158,8 @@ std::optional<Category> Categories::find(Operation *op) const {
   if (op->hasAttr(kLossPartAttr) && policy.getKind() == PolicyKind::Autocast)
     return Category::Fp32;
   mp::IdiomAttr idiom = getIdiom(op);
-  if (idiom && policy.getKind() != PolicyKind::Converter) {
+  if (idiom && policy.getKind() != PolicyKind::Converter &&
+      !writtenNorms.contains(idiom.getId())) {
     StringRef name =
         getCompositeName(idiom.getKind().getValue(), policy.getFramework());
     if (!name.empty())

@@ -8,6 +8,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace mpopt {
 
@@ -29,7 +30,11 @@ public:
 private:
   std::optional<Category> find(mlir::Operation *op) const;
 
+  void findWrittenNorms(mlir::ModuleOp module);
+
   const Policy &policy;
+  /// Norms of the user's own code, by the number of their idiom.
+  llvm::DenseSet<int64_t> writtenNorms;
   llvm::DenseMap<mlir::Operation *, Category> categories;
   llvm::DenseMap<mlir::Operation *, llvm::ArrayRef<unsigned>> fixedOperands;
 };
