@@ -59,7 +59,7 @@ OPTIONS = {
     "scales": ("none/scales.json", {"check"}),
     "headroom": ("1", {"check"}),
     "powers-of-two": (None, {"check"}),
-    "max-error": ("0.1", {"check", "convert"}),
+    "max-error": ("0.1", {"check", "convert", "fix"}),
     "max-gradient-error": ("0.1", {"check"}),
     "dump-ranges": ("none/ranges.json", WRITING),
     "safe-input": (None, WRITING),
@@ -88,7 +88,7 @@ OPTIONS = {
     "report": ("none/report.json", CONVERTING),
     "opset": ("19", CONVERTING),
     "state": ("s=t:10", CONVERTING),
-    "verify": ("random:2", CONVERTING),
+    "verify": ("random:2", CONVERTING | {"fix"}),
     "verify-tensors": (None, CONVERTING),
     "min-low": ("0.5", CONVERTING),
     "with-fixes": (None, CONVERTING),
@@ -134,6 +134,7 @@ def test_option_with_action(option, action):
     scaled = ["--precision", "fp8-e4m3"] if option in SCALED | OF_SCALES and action == "check" else []
     scales = ["--scales", "none/scales.json"] if option in OF_SCALES and action == "check" else []
     runs = ["--verify", "random", "--report", "none/report.json"] if option == "verify-tensors" and action in CONVERTING else []
+    runs += ["--verify", "random"] if option == "max-error" and action == "fix" else []
     trained = ["--precision", "fp8"] if option == "max-gradient-error" and action == "check" else []
     done = run(*ACTIONS[action], *train, *trained, *scaled, *scales, *runs, *words(option))
     takers = OPTIONS[option][1]

@@ -106,7 +106,7 @@ def test_findings_are_filtered(bad):
     assert finding.tensor == "a"
     assert not bad.findings.filter(layer="b.*")
     assert bad.roots.filter(severity="note") == bad.roots
-    with pytest.raises(mpopt.Error, match="'loud' is none of error, warning, note"):
+    with pytest.raises(mpopt.Error, match="'loud' is no severity: error, warning, note"):
         bad.findings.filter(severity="loud")
 
 
@@ -119,7 +119,7 @@ def test_raise_if(bad, fine):
         mpopt.check(bad.path, precision="fp16", fail_on="error")
     # As on the command line.
     assert mpopt.check(bad.path, precision="fp16", fail_on="never").findings
-    with pytest.raises(mpopt.Error, match="'loud' is none of"):
+    with pytest.raises(mpopt.Error, match="'loud' is no severity"):
         bad.raise_if("loud")
 
 

@@ -30,7 +30,8 @@ def test_containers_name_scripts_that_are_there(name):
 @pytest.fixture
 def checkout(tmp_path):
     (tmp_path / "scripts").mkdir()
-    shutil.copy(ROOT / "scripts" / "release", tmp_path / "scripts")
+    for script in ("release", "usage.sh"):
+        shutil.copy(ROOT / "scripts" / script, tmp_path / "scripts")
     (tmp_path / "CMakeLists.txt").write_text("project(mpopt VERSION 1.2.3 LANGUAGES C CXX)\n")
     (tmp_path / "CHANGELOG.md").write_text("# Changes\n\n## Unreleased\n\n- Later.\n\n## 1.2.3\n\n- New.\n\n## 1.2.2\n\n- Old.\n")
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"]):
