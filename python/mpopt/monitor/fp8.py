@@ -76,7 +76,8 @@ def losses(exponents: Mapping[int, int], absmax: float, largest: float, form: Fo
             its, mean, square = number * width / math.log(high / low), (b - a) / width, (b * b - a * a) / (2 * width)
             signal += its * square
             if a >= largest:
-                noise += its * (square - 2 * largest * mean + largest ** 2)
+                # Numbers that are all next to the largest cancel to less than 0.
+                noise += its * max(square - 2 * largest * mean + largest ** 2, 0.0)
                 clipped += its
             elif b <= flush:
                 noise += its * square
@@ -85,6 +86,10 @@ def losses(exponents: Mapping[int, int], absmax: float, largest: float, form: Fo
                 noise += its * step * step / 12
             else:
                 noise += its * form.rounding * square
+    # Squares of numbers below 1e-162 are 0; a noise of 0 is what doubles resolve.
+    if not signal > 0:
+        return math.nan, clipped / count, flushed / count
+    noise = max(noise, signal * sys.float_info.epsilon ** 2)
     return 10 * math.log10(signal / noise), clipped / count, flushed / count
 
 

@@ -69,6 +69,14 @@ def test_recipes_that_fit(tmp_path, capsys, growth, spread, recipes):
     assert (fit["delayed_clipped"] > 0.01) == (growth > 1)
 
 
+def test_one_number_has_no_noise():
+    """The noise of the largest number cancels, and the square of one below 1e-162 is 0."""
+    for exponent in range(-200, 100):
+        largest = 2.0 ** exponent
+        assert fp8.losses({exponent: 3}, largest, largest, fp8.E4M3)[0] > 60
+    assert math.isnan(fp8.losses({-1000: 3}, 2.0 ** -1000, 2.0 ** -1000, fp8.E4M3)[0])
+
+
 def test_no_history_is_one_line(tmp_path, capsys):
     assert fp8.main([str(tmp_path / "none.mprec")]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

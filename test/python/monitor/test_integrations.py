@@ -125,7 +125,8 @@ def test_the_summary_has_the_worst_alert_of_each_rule():
             monitor.step(loss=functional.mse_loss(model(x), torch.zeros(16, 4)))
     lines = monitor.summary().splitlines()
     assert repr(monitor).startswith("Monitor(24 steps, ")
-    assert lines[0] == f"24 steps; {len(monitor.alerts)} alerts"
+    count = len(monitor.alerts)
+    assert lines[0] == f"24 steps; {count} alert{'s' * (count != 1)}"
     assert lines[1].startswith("  MP501 error: step 9: ")
 
 

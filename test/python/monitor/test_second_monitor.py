@@ -1,5 +1,6 @@
 """Monitors of one process, one after the other and side by side."""
 
+import logging
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not in this environment")
@@ -60,7 +61,8 @@ def test_the_same_record_while_one_is_open(tmp_path, caplog):
     """It gets a name of its own, and says so."""
     path = tmp_path / "run-%r.mprec"
     one = run(path, 64_000.)
-    other = run(path, 2.)
+    with caplog.at_level(logging.WARNING, "mpopt.monitor"):
+        other = run(path, 2.)
     assert "run-0.mprec' is that of another monitor" in caplog.text
     assert rules(other) == [] and other.record_path == str(tmp_path / "run-0-2.mprec")
     for monitor, gain in ((one, 64_000), (other, 2)):
@@ -72,7 +74,8 @@ def test_the_same_record_while_one_is_open(tmp_path, caplog):
 def test_the_default_record_of_an_earlier_run_is_kept(tmp_path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
     run("run-%r.mprec", 64_000.).close()
-    other = run("run-%r.mprec", 2.)
+    with caplog.at_level(logging.WARNING, "mpopt.monitor"):
+        other = run("run-%r.mprec", 2.)
     assert "run-0.mprec' is that of an earlier run" in caplog.text
     other.close()
     assert other.record_path == "run-0-2.mprec" and other.ledger_path == "run-2.probes.json"
