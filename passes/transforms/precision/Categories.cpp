@@ -124,17 +124,17 @@ void Categories::findWrittenNorms(ModuleOp module) {
   if (policy.getKind() != PolicyKind::Autocast ||
       policy.getFramework() != Framework::PyTorch)
     return;
-  llvm::DenseSet<int64_t> means;
+  llvm::DenseSet<int64_t> means, squares;
   module.walk([&](Operation *op) {
     mp::IdiomAttr idiom = getIdiom(op);
     if (idiom && hasRole(op, Role::Mean))
       means.insert(idiom.getId());
+    else if (idiom && isa<mp::MulOp>(op) && getSquared(op))
+      squares.insert(idiom.getId());
   });
-  module.walk([&](mp::MulOp op) {
-    mp::IdiomAttr idiom = getIdiom(op);
-    if (idiom && means.contains(idiom.getId()) && getSquared(op))
-      writtenNorms.insert(idiom.getId());
-  });
+  for (int64_t id : squares)
+    if (means.contains(id))
+      writtenNorms.insert(id);
 }
 
 Categories::Categories(ModuleOp module, const Policy &policy) : policy(policy) {
