@@ -457,7 +457,7 @@ double OutputErrors::squareOfAbsorbed(size_t index, Value origin) {
     if (!nonFinite.originsOf(value).empty() || !gradient || !lost.hasLikely())
       continue;
     const AbstractValue &slope = analysis.of(gradient);
-    // What an infinite divisor leaves of a quotient is not more than that.
+    // An infinite divisor leaves no more than that of a quotient.
     if (double most = nonFinite.lostOf(value).most;
         most * most < meanSquare(lost.hull()))
       lost = mpopt::errorOf(most * most);

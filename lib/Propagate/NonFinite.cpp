@@ -245,7 +245,7 @@ const AbstractValue &NonFinite::Context::of(Value value) {
 /// Magnitudes that elements of a result have in FP32 where elements of operands
 /// become infinite.
 Interval NonFinite::sizeOfInfinite(Operation *op, Value result) const {
-  // Of the others a sum of infinite elements and finite ones says nothing.
+  // A sum of infinite elements and finite ones tells nothing of the others.
   constexpr Role kElementwise = Role::Arithmetic | Role::Negation |
                                 Role::Power | Role::Reciprocal | Role::Root;
   if (!hasRole(op, kElementwise))

@@ -70,7 +70,7 @@ SourceLine mpopt::getReviewedLine(const ModelReport &report,
                                   const std::optional<SourceLine> &line) {
   if (line) {
     StringRef file = makeRelative(line->file);
-    // What is installed is no part of a project, even where it lies in it.
+    // An installed package is no part of a project, even where it lies in it.
     bool isInstalled =
         file.contains("site-packages/") || file.contains("dist-packages/");
     if (!isInstalled && !llvm::sys::path::is_absolute(file))

@@ -106,7 +106,7 @@ static void judgeSizes(const Section &flags, const Fp8Recipe &recipe) {
   bool isSplit = flags.has("sequence-parallel");
   auto judge = [&](StringRef key, int64_t size, int64_t parts,
                    int64_t multiple) {
-    // What ranks do not share evenly is refused for that.
+    // A size that ranks do not share evenly is refused for that.
     if (size % parts == 0 && size / parts % multiple)
       flags.blame("fp8-sizes", key,
                   Twine(size / parts) +

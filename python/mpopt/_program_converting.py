@@ -33,7 +33,7 @@ def convert(source: str, plan: Plan) -> bytes:
 
 
 def _tensors(value) -> list:
-    """What is in a value that a node gives: one tensor or several."""
+    """The tensors of a value that a node gives: one or several."""
     import torch
 
     if isinstance(value, torch.Tensor):
@@ -123,7 +123,7 @@ class _Graph:
         if (value, dtype) in self._cast:
             return self._cast[value, dtype]
         is_input = value.op in ("placeholder", "get_attr")
-        # What is changed between two reads is cast for each of them.
+        # A value that is changed between two reads is cast for each of them.
         behind = reader if value in self.written else self._first if is_input else value.next
         while behind.op == "placeholder" or _is_member(behind):
             behind = behind.next
@@ -288,7 +288,7 @@ class _Converter:
                     raise Error(f"'{node.name}' is a region of autocast, which is in mixed precision already")
 
     def _keep_states(self) -> None:
-        """What gives a buffer its next value does not round it."""
+        """An op that gives a buffer its next value does not round it."""
         import torch
 
         graph = self._graphs[0]

@@ -32,7 +32,7 @@ def is_list(value) -> bool:
 
 
 def constant_in(value):
-    """What a constant holds; an `Error` for any other value."""
+    """The number that a constant holds; an `Error` for any other value."""
     if value.node().kind() != "prim::Constant":
         raise Error("no constant")
     return value.toIValue()
@@ -209,7 +209,7 @@ class Reader:
 
     @staticmethod
     def _results(node) -> list:
-        """What a node gives, and what is unpacked of lists."""
+        """The values that a node gives, and those unpacked of lists."""
         found = []
         for value in node.outputs():
             found.append(value)
@@ -282,5 +282,5 @@ class Reader:
             for value in node.outputs():
                 if "autocast" in str(value.type()):
                     raise Error("a region of autocast in it is in mixed precision already")
-        # What is of 16 bits in the file stays.
+        # A value of 16 bits in the file stays so.
         self._types |= {name: "own" for name, type_ in self._types.items() if type_ in _LOW}

@@ -115,7 +115,7 @@ class _Source:
         return text, casts
 
     def _reads(self, statement: ast.stmt) -> list[Any]:
-        """What may be a tensor from outside: variables of the function, and attributes of `self`."""
+        """Names that may be tensors from outside: variables of the function, and attributes of `self`."""
         function = next(each for each in self._above(statement) if isinstance(each, ast.FunctionDef))
         arguments = function.args
         given = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]

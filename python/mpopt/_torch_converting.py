@@ -111,7 +111,7 @@ class Plan:
         self.kept: list[dict] = []
         self.warnings: list[str] = []
 
-    # What stays in FP32.
+    # Statements that stay in FP32.
 
     def decide(self, steps: Sequence[Step], others: Collection[str] = ()) -> "Written":
         """Widens steps by the plan and the options, and those that change one tensor in two types. `others`: names in the
@@ -191,7 +191,7 @@ class Plan:
                 self._kernels[key] = "missing" if no_kernel or _fault(call, torch.float32) is None else ""
         return self._kernels[key]
 
-    # What is said.
+    # The messages.
 
     def note_cast(self, tensor: str, is_wide: bool, reader: str) -> None:
         self.casts.append({"tensor": tensor, "to": "f32" if is_wide else self.low_name, "why": f"'{reader}' reads it"})
@@ -263,7 +263,7 @@ class Written:
                 if step not in (list_ := touching.setdefault(self._find(value), [])):
                     list_.append(step)
         given = {value for step in steps for value in step.gives}
-        # What no step gives is a parameter or an input, which a cast would only copy.
+        # A value that no step gives is a parameter or an input, which a cast would only copy.
         wide = {self._find(value) for value in self.values if value not in given}
         changed = True
         while changed:
@@ -299,7 +299,7 @@ def shared_storages(tensors: Mapping[Hashable, Any]) -> dict[Hashable, Hashable]
 
 
 def _read_request(source: str) -> dict | None:
-    """What a stamp in the archive says was asked for."""
+    """The request that a stamp in the archive holds."""
     with zipfile.ZipFile(source) as archive:
         for name in archive.namelist():
             if name.endswith(f"/extra/{STAMP}"):

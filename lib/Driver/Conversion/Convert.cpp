@@ -83,7 +83,7 @@ private:
   AssumedInputs inputs;
   ScaledProducts products;
   std::optional<PendingModel> pending;
-  // Of a file of PyTorch, which no converter opens.
+  // A file of PyTorch has these, which no converter opens.
   bool isTorch = false;
   std::optional<PendingOutput> archive;
   TorchValues values;

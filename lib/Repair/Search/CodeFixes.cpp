@@ -436,7 +436,7 @@ void CodeFixTrials::tryTogether(ArrayRef<BestFix> best) {
     alone = std::min(alone, its.error);
     all.push_back(its.fix);
     widen(its.subject, widened);
-    // A list of more is read by nobody.
+    // A longer list is cut: the message stays one line.
     constexpr size_t kMostTold = 3;
     if (all.size() <= kMostTold)
       texts += (texts.empty() ? "" : "; ") + its.fix.text;

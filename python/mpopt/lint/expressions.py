@@ -34,7 +34,7 @@ def as_tensor(value: Value) -> Value:
 
 
 def list_groups(*sides: Value) -> list[Value]:
-    """What is known of the sum of lists of parameters, or of groups of them; nothing if none is one."""
+    """The value of the sum of lists of parameters, or of groups of them; nothing if none is one."""
     known = [side for side in sides if values.find(side, values.PARAMETERS, 2) is not None]
     if len(known) < len(sides) and not any(side.kind == values.SEQUENCE for side in known):
         return []

@@ -158,7 +158,7 @@ class Statements:
                     place = base.identity, key.constant
                     self.items[place] = values.join([self.items.get(place, value), value])
                 elif base.kind == values.TENSOR and value.origin is base.origin and value.dtype != base.dtype:
-                    # What a model gives by names is known as one tensor, whose entries are cast one by one.
+                    # Outputs that a model gives by names are known as one tensor, whose entries are cast one by one.
                     self.assign(target.value, base.replaced(dtype=""))
 
     def join_entry(self, parts: dict, key: str | int, value: Value) -> Value:

@@ -1,4 +1,4 @@
-"""What scales of FP8 hold, and what modules are given: the largest magnitude of each input over that of the history that the
+"""Contents of FP8 scales, and inputs of modules: the largest magnitude of each input over that of the history that the
 module's scale comes from. Read by public names: `fp8_meta` of TransformerEngine's modules, and buffers called `amax_history` or
 `fp8_amax_history_input`, those of torchao's delayed scaling and of one's own layers. Scales that are made of the tensor itself have
 no history, and clip nothing."""

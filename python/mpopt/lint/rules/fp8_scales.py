@@ -75,7 +75,7 @@ class Flow:
                 self.assigned.setdefault((id(owner), target.attr), []).append((node.lineno, node.value))
 
     def sources(self, node: ast.AST) -> list[ast.expr]:
-        """What a name, an attribute of `self` or a call of a function of the file stands for; nothing where the file does not show it."""
+        """The value that a name, an attribute of `self` or a call of a function of the file stands for; nothing where the file does not show it."""
         if isinstance(node, ast.Name):
             return self.sources_of_name(node)
         if is_own(node) and (owner := self.owners.get(id(node))):
