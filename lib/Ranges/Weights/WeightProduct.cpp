@@ -22,19 +22,14 @@ using namespace mpopt;
 static constexpr uint64_t kStepsPerGroup = 256;
 /// Inputs of batched weights that are distinguished.
 static constexpr uint64_t kMaxBatched = 1 << 20;
-/// Weights whose operator norm is bounded better than by Frobenius' even where
-/// no fact gives the norm of a row.
-static constexpr uint64_t kSmallMatrix = 1 << 14;
-
 /// Weights that are read a second time for rows behind a norm's gain.
 static constexpr uint64_t kMostGained = 1 << 22;
 
 /// Users that are asked whether they read a norm.
 static constexpr unsigned kMostUsers = 32;
 
-/// True if an op may look at the norm of the value's rows. Softmaxes,
-/// normalisations, losses and the model's results do not; those behind a sum,
-/// a factor or a move of elements are asked instead of it.
+/// Softmaxes, normalisations, losses and the model's results do not; those
+/// behind a sum, a factor or a move of elements are asked instead of it.
 static bool mayReadNorm(Value value, unsigned &asked) {
   for (Operation *user : value.getUsers()) {
     if (user->hasTrait<OpTrait::IsTerminator>()) {
@@ -54,6 +49,11 @@ static bool mayReadNorm(Value value, unsigned &asked) {
         return true;
   }
   return false;
+}
+
+bool mpopt::mayReadNorm(Value value) {
+  unsigned asked = 0;
+  return ::mayReadNorm(value, asked);
 }
 
 void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
@@ -127,9 +127,8 @@ AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
   bool hasFact = input.norm && input.norm->axis == last;
   if (hasFact || weights.size() <= kSmallMatrix)
     inputNorm = rowNorm(input, last, k);
-  unsigned asked = 0;
   wantNorm = ctx.needsBounds() && inputNorm < kInfinity &&
-             mayReadNorm(ctx.op()->getResult(0), asked);
+             mpopt::mayReadNorm(ctx.op()->getResult(0));
   uint64_t matrices = 1;
   for (int64_t dim : batch)
     matrices *= dim;

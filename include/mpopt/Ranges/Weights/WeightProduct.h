@@ -18,6 +18,13 @@
 
 namespace mpopt {
 
+/// Weights whose operator norm is bounded better than by Frobenius' even where
+/// no fact gives the norm of a row.
+inline constexpr uint64_t kSmallMatrix = 1 << 14;
+
+/// True if an op may look at the norm of the value's rows.
+bool mayReadNorm(mlir::Value value);
+
 /// The product of an input [batch..., rows, k] with weights [weight batch...,
 /// k, n].
 struct WeightProduct {

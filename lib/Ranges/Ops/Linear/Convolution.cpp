@@ -11,13 +11,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
-#include "mpopt/Ranges/Weights/ProductSupport.h"
+#include "mpopt/Ranges/Weights/WeightProduct.h"
 
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/WindowSupport.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Weights/Kernels/Convolution.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -56,6 +57,12 @@ struct Convolution {
   ConvolutionAxis axisOf(unsigned index) const;
   bool mapsAreSmall(TransferContext &ctx, const ConvolutionRequest &request,
                     AbstractValue::Dims &dims) const;
+  /// The norm of the channels at one position.
+  double normOfInputs(uint64_t inputs, uint64_t weights) const;
+  /// That of the outputs at one position, without the bias, where that of
+  /// the inputs at one position is `rows`.
+  double normOfOutputs(const ConvolutionRequest &request, double rows,
+                       const SharedSums &shared) const;
   /// Channels that a group of outputs reads, times the taps; nothing if
   /// unknown.
   std::optional<uint64_t> terms() const;
@@ -148,6 +155,40 @@ bool Convolution::mapsAreSmall(TransferContext &ctx,
          groups * request.terms() <= kStepsPerGroup * ctx.maxGroups();
 }
 
+double Convolution::normOfInputs(uint64_t inputs, uint64_t weights) const {
+  // Only a fact bounds a row better than its elements do.
+  if (weights > kSmallMatrix && !(value.norm && value.norm->axis == 1))
+    return kInfinity;
+  bool isKept = value.dims()[1] == int64_t(inputs);
+  return rowNorm(isKept ? value : value.merging(1), 1, int64_t(inputs));
+}
+
+/// A window is as many rows as it has taps, and the outputs of a group are one
+/// matrix times it; of groups the largest norm counts. A transposed convolution
+/// adds up the products of as many rows as reach a position.
+double Convolution::normOfOutputs(const ConvolutionRequest &request,
+                                  double rows, const SharedSums &shared) const {
+  LinearRequest matrix;
+  matrix.weights = request.weights;
+  matrix.matrices = request.groups;
+  matrix.k = request.inputs / request.groups;
+  matrix.n = request.outputs / request.groups;
+  matrix.transposed = !transposed;
+  (transposed ? matrix.n : matrix.k) *= request.taps();
+  matrix.wantNorm = true;
+  double factor = sqrtUp(double(request.taps()));
+  if (transposed) {
+    factor = 1;
+    for (const ConvolutionAxis &axis : request.axes)
+      factor *= double(
+          llvm::divideCeil(uint64_t(axis.kernel), uint64_t(axis.stride)));
+  }
+  double norm = 0;
+  for (double each : linearSums(matrix, shared).operatorNorm)
+    norm = std::max(norm, each);
+  return mulUp(mulUp(rows, factor), norm);
+}
+
 std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
                                                      ProductResult &rules) {
   std::optional<WeightSource> source = getWeightSource(ctx, filter);
@@ -213,11 +254,8 @@ std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
   Cells made(countGroups(dims));
   MutableCells cells = made.mutate();
   uint64_t positions = cells.size() / request.outputs;
-  // The channels at one position are a row; a window is as many as it has taps.
-  double norm = kInfinity;
-  if (value.norm && value.norm->axis == 1)
-    norm = mulUp(value.norm->bound, sqrtUp(double(request.taps())));
-  double squares = 0, scale = 1;
+  double scale = 1, rows = normOfInputs(request.inputs, source->size());
+  double norm = mulUp(rows, sqrtUp(double(request.taps())));
   if (biasCells && biasCells->groups() > 1)
     scale = scaleByBias(sums.mean,
                         [&](size_t at) { return *biasOf(at / positions); });
@@ -228,15 +266,13 @@ std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
     if (norm < kInfinity)
       sum.limit(mulUp(norm, sums.norm[at]));
     cells[at] = rules.finish(sum, 1, biasOf(at / positions), 1);
-    if (at % positions == 0)
-      squares = addUp(squares, mulUp(sums.norm[at], sums.norm[at]));
   }
   AbstractValue result = rules.take(dims, std::move(made));
-  if (norm < kInfinity && sums.flags.empty() && !elements) {
-    double bound = mulUp(norm, sqrtUp(squares));
-    for (uint64_t channel = 0; biasCells && channel < request.outputs;
-         ++channel) // the triangle's inequality, coarsely
-      bound += biasOf(channel)->absMax();
+  if (norm < kInfinity && sums.flags.empty() && ctx.needsBounds() &&
+      mayReadNorm(ctx.op()->getResult(0))) {
+    double bound = normOfOutputs(request, rows, source->sharedSums(ctx));
+    if (biasCells)
+      bound = addUp(bound, rowNorm(*biasCells, 0, int64_t(request.outputs)));
     ProductResult::setNorm(result, 1, request.outputs, bound, rules.error());
   }
   return result;

@@ -18,7 +18,9 @@
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Value/TrainedStatistics.h"
+#include "mpopt/Ranges/Weights/ProductSupport.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -120,6 +122,33 @@ static bool areTrusted(ArrayRef<int64_t> dims, ArrayRef<AbstractValue> values,
                                       size_t(std::max<int64_t>(channels, 0)));
 }
 
+/// ‖f x + b‖ <= max |f| ‖x‖ + ‖b‖, of the channels at a position.
+static void setRowNorm(AbstractValue &result, ArrayRef<AbstractValue> values,
+                       double epsilon, double unit, int64_t channels) {
+  const std::optional<NormFact> &norm = values[0].norm;
+  if (!norm || norm->axis != 1 || values[2].posInf)
+    return;
+  double most = 0, error = 0;
+  AbstractValue offsets(
+      AbstractValue::Dims(result.dims().begin(), result.dims().end()),
+      result.cells());
+  forEachGroup(result.dims(), values, [&](size_t group, ArrayRef<size_t> at) {
+    Interval root = sqrt(bound(values[2].cell(at[2])) + epsilon);
+    Interval factor = (bound(values[3].cell(at[3])) / root).widened(8 * unit);
+    Interval shift = bound(values[1].cell(at[1])) * factor;
+    Interval offset = bound(values[4].cell(at[4])) - shift;
+    double x = bound(values[0].cell(at[0])).maxAbs();
+    most = std::max(most, factor.maxAbs());
+    error = std::max(
+        error,
+        8 * unit * (factor.maxAbs() * x + shift.maxAbs() + offset.maxAbs()));
+    setBound(offsets.mutableCells()[group], offset);
+  });
+  double whole = most * norm->bound + rowNorm(offsets, 1, channels);
+  if (std::isfinite(whole))
+    ProductResult::setNorm(result, 1, channels, whole, error);
+}
+
 static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
   Value input = op.getInput();
   size_t rank = TransferContext::rankOf(input);
@@ -164,6 +193,7 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
             variance.hi + stored >= 0;
   });
   AbstractValue result(dims, cells);
+  setRowNorm(result, values, stored, unit, ctx.dimOf(input, 1).value_or(0));
   bool nonFinite = false;
   for (const AbstractValue &value : values) {
     result.nan |= value.nan;

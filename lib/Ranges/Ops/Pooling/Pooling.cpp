@@ -10,7 +10,6 @@
 
 #include "Pool.h"
 #include "lib/Ranges/Ops/Families.h"
-#include "mpopt/Ranges/Weights/ProductSupport.h"
 
 #include "mpopt/Dialect/Ops/PoolingOps.h"
 #include "mpopt/Numerics/Accumulation.h"
@@ -18,6 +17,7 @@
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
+#include "mpopt/Ranges/Weights/ProductSupport.h"
 
 #include <cmath>
 
@@ -41,6 +41,11 @@ static void likelyMaximum(CellRef cell, double count) {
   cell.likelyLo =
       std::max(cell.likelyLo,
                std::min(cell.mean, cell.mean - 3 * std::sqrt(cell.variance)));
+}
+
+/// True if rows that have a norm lie across windows.
+static bool isLeading(const AbstractValue &input, const Pool &pool) {
+  return input.norm->axis + int64_t(pool.spatial) < int64_t(input.rank());
 }
 
 static void transferMaximum(Value source, const Pool &pool,
@@ -74,8 +79,14 @@ static void transferMaximum(Value source, const Pool &pool,
   }
   if (value.nan)
     value.negInf = true;
-  if (!pool.empty && !value.mayBeNonFinite())
+  if (!pool.empty && !value.mayBeNonFinite()) {
     value.keepsMinNonZero(picked);
+    // Each element is one of the window's.
+    if (input.norm && isLeading(input, pool) && pool.count)
+      value.claimNorm(input.norm->axis,
+                      input.norm->bound * sqrtUp(double(*pool.count)),
+                      input.norm->count);
+  }
   ctx.result(0, std::move(value));
   if (ctx.op()->getNumResults() < 2)
     return;
@@ -145,7 +156,7 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
   double expected = pool.count ? count : kExpectedCount;
   const FloatFormat &format = ctx.sumFormat(source);
   double k = expectedExtreme(ctx.elementsPerGroup(result, 1), /*draws=*/1);
-  double unit = format.unitRoundoff();
+  double unit = format.unitRoundoff(), worst = 0;
   bool mixedInf = value.posInf && value.negInf;
   // The bound of the mean is taken only if every window lies inside the input;
   // else it is that of the elements.
@@ -171,19 +182,24 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
       flagSum(value, addUp(mulUp(std::max(elements.hi, 0.0), count), error),
               addUp(mulUp(std::max(-elements.lo, 0.0), count), error), format);
       // The errors of the sum, and of a division or a product with 1 / n.
-      bound = bound + Interval::symmetric(divUp(error, std::max(count, 1.0)));
-      bound = bound.widened(4 * unit, format.minSubnormal);
+      double off = divUp(error, std::max(count, 1.0));
+      bound = (bound + Interval::symmetric(off))
+                  .widened(4 * unit, format.minSubnormal);
+      worst = std::max(worst, off + 8 * unit * size + format.minSubnormal);
       // No rounding changes the sign of a sum of numbers of one sign.
       if (elements.lo >= 0)
         bound.lo = std::max(bound.lo, 0.0);
       if (elements.hi <= 0)
         bound.hi = std::min(bound.hi, 0.0);
     }
-    cell.lo = bound.lo;
-    cell.hi = bound.hi;
+    cells::setBound(cell, bound);
     averageLikely(cell, expected, k);
   }
   value.nan |= mixedInf || pool.empty;
+  // A mean of rows is no longer than the longest.
+  if (input.norm && isLeading(input, pool))
+    ProductResult::setNorm(value, input.norm->axis, input.norm->count,
+                           input.norm->bound, worst);
   if (value.hasLikely())
     value.source = LikelySource::Propagated;
   ctx.result(0, std::move(value));

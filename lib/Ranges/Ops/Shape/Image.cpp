@@ -13,6 +13,7 @@
 #include "mpopt/Dialect/InferenceSupport.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Weights/ProductSupport.h"
 
 #include <cmath>
 
@@ -248,6 +249,14 @@ static void transferResize(mp::ResizeOp op, TransferContext &ctx) {
   } else if (op.getMode() == "nearest") {
     for (int64_t axis : kept)
       value.keepsRowsAlong(axis, same);
+  } else if (op.getMode() != "cubic" && same.norm &&
+             llvm::is_contained(kept, same.norm->axis)) {
+    // A mean of rows is no longer than the longest, but for its rounding.
+    const FloatFormat &format = ctx.functionFormat(op.getInput());
+    ProductResult::setNorm(value, same.norm->axis, same.norm->count,
+                           same.norm->bound,
+                           16 * (format.unitRoundoff() * same.hull().absMax() +
+                                 format.minSubnormal));
   }
   ctx.result(0, fitTo(std::move(value), op.getResult()));
 }
