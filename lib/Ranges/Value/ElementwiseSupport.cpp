@@ -177,13 +177,29 @@ AbstractValue mpopt::mapUnary(TransferContext &ctx,
   AbstractValue result = mapGroups(
       ctx, operand, [&](ArrayRef<FloatRange> x) { return kernel(x[0]); },
       [&](ArrayRef<Likely> x) { return estimate(x[0]); });
+  // The kernel's error, of each element.
+  double units = error.format ? 16 * error.scale * error.format->epsilon() : 0;
+  double lost = error.absolute + (error.format ? error.format->minNormal : 0);
+  // A row of squares sums to the square of its norm, one of roots the other
+  // way round.
+  if (operand.norm && unary.function == UnaryFunction::Square) {
+    double square = mulUp(operand.norm->bound, operand.norm->bound);
+    result.claimRowSum(operand.norm->axis, 0,
+                       square * (1 + units) +
+                           double(operand.norm->count) * lost,
+                       operand.norm->count);
+  }
+  if (operand.rowSum && unary.function == UnaryFunction::Sqrt)
+    result.claimNorm(operand.rowSum->axis,
+                     std::sqrt(operand.rowSum->hi) * (1 + units) +
+                         std::sqrt(double(operand.rowSum->count)) *
+                             (units + lost),
+                     operand.rowSum->count);
   if (operand.norm && facts.contracts) {
-    // The kernel's error, of each element.
-    double units = 16 * error.scale * error.format->epsilon();
     result.claimNorm(operand.norm->axis,
                      operand.norm->bound * (1 + units) +
                          std::sqrt(double(operand.norm->count)) *
-                             (units + error.absolute + error.format->minNormal),
+                             (units + lost),
                      operand.norm->count);
   }
   return result;
@@ -199,6 +215,9 @@ double mpopt::rowNorm(const AbstractValue &value, int64_t axis, int64_t count) {
   double least = kInfinity;
   if (value.norm && value.norm->axis == axis)
     least = value.norm->bound;
+  // Of elements that are not negative.
+  if (value.rowSum && value.rowSum->axis == axis)
+    least = std::min(least, value.rowSum->hi);
   if (count <= 0 || axis < 0 || axis >= int64_t(value.rank()))
     return least;
   // The squares of the groups along the axis if they are kept, else `count`

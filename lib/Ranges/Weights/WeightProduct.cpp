@@ -124,7 +124,8 @@ AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
   if (input.dims()[last] != 1 && uint64_t(input.dims()[last]) != k)
     input = input.merging(last);
   // Only a fact bounds a row better than its elements do.
-  bool hasFact = input.norm && input.norm->axis == last;
+  bool hasFact = (input.norm && input.norm->axis == last) ||
+                 (input.rowSum && input.rowSum->axis == last);
   if (hasFact || weights.size() <= kSmallMatrix)
     inputNorm = rowNorm(input, last, k);
   wantNorm = ctx.needsBounds() && inputNorm < kInfinity &&

@@ -37,8 +37,8 @@ class Layers:
         inputs = [self.last, self.constant(weights)]
         self.add("Conv", *inputs, *([self.constant(numpy.full(WIDTH, bias))] if bias else []))
 
-    def save(self, path):
-        box = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, WIDTH, SIZE, SIZE))
+    def save(self, path, shape=(1, WIDTH, SIZE, SIZE)):
+        box = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
         result = helper.make_tensor_value_info(self.last, TensorProto.FLOAT, None)
         graph = helper.make_graph(self.nodes, "layers", [box], [result], self.constants)
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
@@ -106,3 +106,71 @@ def test_what_inputs_attain(tmp_path):
     bound = read_ranges(path, "--input", "x=-1:1")["tensors"][layers.last]
     attained = abs(matrix).sum(1).max()
     assert attained <= bound["hi"] <= numpy.sqrt(WIDTH) * (1 + 1e-4)
+
+
+def spectrogram(kind, root):
+    """Mel bands of the power of frames: by the op, by products with a DFT matrix, or by a convolution."""
+    frame, bands, bins = 64, 8, 33
+    layers = Layers(3)
+    angle = 2 * numpy.pi * numpy.outer(numpy.arange(bins), numpy.arange(frame)) / frame
+    window = numpy.hanning(frame)
+    parts = [numpy.cos(angle) * window, -numpy.sin(angle) * window]
+    mel = numpy.abs(layers.random.normal(0, 1, (bins, bands)))
+    if kind == "op":
+        layers.add("STFT", "x", integers(layers, 16), layers.constant(window), integers(layers, frame))
+        layers.add("Mul", layers.last, layers.last)
+        layers.add("ReduceSum", layers.last, integers(layers, [-1]), keepdims=0)
+    elif kind == "products":
+        squares = []
+        for part in parts:
+            layers.add("MatMul", "x", layers.constant(part.T))
+            squares.append(layers.add("Pow", layers.last, layers.constant(2)))
+        layers.add("Add", *squares)
+    else:
+        layers.add("Conv", "x", layers.constant(numpy.concatenate(parts)[:, None]), strides=[16])
+        layers.add("Mul", layers.last, layers.last)
+        layers.add("Split", layers.last, num_outputs=2, axis=1)
+        layers.nodes[-1].output[:] = ["re", "im"]
+        layers.add("Add", "re", "im")
+        layers.add("Transpose", layers.last, perm=[0, 2, 1])
+    power = layers.last
+    if root := kind == "products" and root:
+        layers.add("Sqrt", layers.last)
+    layers.add("MatMul", layers.last, layers.constant(mel))
+    # Real and imaginary part each have the whole energy at most.
+    energy = window @ window * frame if kind == "op" else numpy.linalg.norm(
+        numpy.concatenate(parts) if kind == "convolution" else parts[0], 2)**2 * frame
+    return layers, power, mel, 2 * energy
+
+
+def integers(layers, number):
+    name = f"c{len(layers.constants)}"
+    layers.constants.append(numpy_helper.from_array(numpy.array(number, numpy.int64), name))
+    return name
+
+
+@pytest.mark.parametrize("kind, shape", [("op", (1, 128)), ("products", (3, 64)), ("convolution", (1, 1, 128))])
+@pytest.mark.parametrize("root", [False, True])
+def test_spectra(kind, shape, root, tmp_path):
+    """Parseval: the power of all bins is at most `frame` times the energy of the frame, so that a band
+    has as much as its largest weights allow for, and no more than as if each bin had all of it."""
+    layers, power, mel, energy = spectrogram(kind, root)
+    path = tmp_path / "m.onnx"
+    layers.save(path, shape)
+    bounds = read_ranges(path, "--input", "x=-1:1")["tensors"]
+    assert bounds[power]["hi"] <= energy * (1 + 1e-4)
+    whole = numpy.sqrt(energy) if kind == "products" and root else energy
+    assert bounds[layers.last]["hi"] <= whole * numpy.sqrt((mel**2).sum(0)).max() * (1 + 1e-3)
+    for precision in ("as-is", "fp16"):
+        result = compare(Subject(path, boxes={"x": (-1.0, 1.0)}), precision, tmp_path, 30)
+        assert not result.problems, "\n".join(result.problems.values())
+        assert result.tensors
+
+
+def test_tones_attain_their_bound(tmp_path):
+    """All of the energy in one bin."""
+    layers, power, _, energy = spectrogram("op", False)
+    path = tmp_path / "m.onnx"
+    layers.save(path, (1, 128))
+    bound = read_ranges(path, "--input", "x=-1:1")["tensors"][power]["hi"]
+    assert numpy.hanning(64).sum()**2 <= bound <= energy * (1 + 1e-4)

@@ -82,6 +82,19 @@ static std::optional<NormFact> normOfSum(Operation *op, TransferContext &ctx) {
   return fact;
 }
 
+/// Rows of powers add up.
+static std::optional<RowSumFact> rowSumOfSum(Operation *op,
+                                             TransferContext &ctx) {
+  const std::optional<RowSumFact> &left = ctx.operand(0).rowSum,
+                                  &right = ctx.operand(1).rowSum;
+  if (!left || !right || left->axis != right->axis ||
+      getShape(op->getOperand(0)) != getShape(op->getOperand(1)))
+    return std::nullopt;
+  double factor = roundingFactor(op, ctx);
+  return RowSumFact{left->axis, (left->lo + right->lo) * (2 - factor),
+                    (left->hi + right->hi) * factor, left->count};
+}
+
 /// |c a| = |c| |a|, and |a b| <= max|b| |a|.
 static std::optional<NormFact> normOfProduct(Operation *op,
                                              TransferContext &ctx) {
@@ -114,6 +127,7 @@ static void transferAdd(mp::AddOp op, TransferContext &ctx) {
   else
     value = addGroups(ctx, ctx.operand(0), ctx.operand(1), /*subtract=*/false);
   value.norm = normOfSum(op, ctx);
+  value.rowSum = rowSumOfSum(op, ctx);
   ctx.result(0, std::move(value));
 }
 

@@ -9,6 +9,8 @@
 #include "lib/Ranges/Ops/Families.h"
 
 #include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Numerics/Accumulation.h"
+#include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 using namespace mlir;
@@ -63,6 +65,28 @@ static constexpr bool kEmptyIsZero =
                     mp::ReduceSumSquareOp, mp::ReduceAllOp, mp::ReduceAnyOp,
                     mp::CountNonzeroOp>::value;
 
+/// The sum of as many rows as are reduced.
+static std::optional<RowSumFact>
+rowSumOfSums(mp::ReduceSumOp op, const AbstractValue &x,
+             const std::optional<llvm::SmallBitVector> &axes,
+             TransferContext &ctx) {
+  MaybeShape shape = getShape(op.getInput());
+  if (!x.rowSum || !axes || !shape || axes->test(x.rowSum->axis))
+    return std::nullopt;
+  RowSumFact fact = *x.rowSum;
+  double count = 1;
+  for (unsigned axis : axes->set_bits()) {
+    if ((*shape)[axis] <= 0)
+      return std::nullopt;
+    count *= double((*shape)[axis]);
+    fact.axis -= !op.getKeepDims() && int64_t(axis) < x.rowSum->axis;
+  }
+  double error = relativeSumError(ctx.sumFormat(op.getInput()), count, 2);
+  fact.lo = mulDown(fact.lo * count, 1 - error);
+  fact.hi = mulUp(fact.hi * count, 1 + error);
+  return fact;
+}
+
 template <auto function, typename OpTy>
 static void transferReduce(OpTy op, TransferContext &ctx) {
   const AbstractValue &x = ctx.operand(0);
@@ -89,6 +113,8 @@ static void transferReduce(OpTy op, TransferContext &ctx) {
     value.keepsMinNonZero(x);
     value.keepsIntegral(x);
   }
+  if constexpr (std::is_same_v<OpTy, mp::ReduceSumOp>)
+    value.rowSum = rowSumOfSums(op, x, axesOf(op, ctx), ctx);
   if (ofSum && integers)
     for (CellRef cell : value.mutableCells()) {
       cell.lo = std::floor(cell.lo);

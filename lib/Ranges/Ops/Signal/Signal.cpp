@@ -11,6 +11,8 @@
 
 #include "mpopt/Dialect/Ops/SignalOps.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
+#include "mpopt/Ranges/Weights/ProductSupport.h"
 
 #include <cmath>
 
@@ -26,24 +28,38 @@ static bool isComplex(Value value) {
          shape->back() != 1;
 }
 
-/// The transform of `count` (at most) samples of `x`, divided by `divisor`.
-static AbstractValue transform(const AbstractValue &input, const Cell &x,
-                               double count, double divisor, bool isComplex,
-                               const FloatFormat &format, Value result) {
+namespace {
+/// The samples that are transformed.
+struct Frame {
+  /// At most so many, of which each lies in `x`.
+  double count;
+  Cell x;
+  bool isComplex;
+  /// The sum of their magnitudes and the root of that of their squares, as far
+  /// as more is known than `x` says.
+  double sum = kInfinity, norm = kInfinity;
+  /// How many bins there are, and along which axis of the result.
+  std::optional<int64_t> bins = {};
+  int64_t axis = 0;
+};
+} // namespace
+
+/// The transform of a frame, divided by `divisor`.
+static AbstractValue transform(const AbstractValue &input, const Frame &frame,
+                               double divisor, const FloatFormat &format,
+                               Value result) {
+  const Cell &x = frame.x;
+  double count = frame.count;
   // Real and imaginary part of one bin take from both parts of the samples.
-  double parts = isComplex ? 2 : 1;
-  double sum = count * parts * bound(x).maxAbs();
-  if (bound(x).maxAbs() == 0)
-    sum = 0;
-  double norm = kInfinity;
-  double most = std::min(sum, norm);
+  double parts = frame.isComplex ? 2 : 1, size = bound(x).maxAbs();
+  double most = size == 0 ? 0 : std::min(count * size, frame.sum) * parts;
   // Twiddle factors are off by a few units, and each of the sum's products is
   // rounded: a bound for the plain sum covers every fast algorithm with up to
   // as many roundings on a path.
   double error = dotError({&format}, 4 * count * parts + 8, most);
   double reach =
       std::isfinite(most) ? (most + error) / divisor * (1 + 1e-6) : kInfinity;
-  if (count == kInfinity && sum == 0)
+  if (count == kInfinity && size == 0)
     reach = 0;
   double n = std::isfinite(count) ? std::max(count, 1.0) : 1;
   double variance = n * parts * (x.variance + x.mean * x.mean) / 2;
@@ -59,7 +75,25 @@ static AbstractValue transform(const AbstractValue &input, const Cell &x,
   value.posInf = value.negInf = input.mayBeInf() || overflows;
   value.source =
       input.hasLikely() ? LikelySource::Propagated : LikelySource::Unknown;
+  // Parseval: the squares of all bins sum to those of the samples, times the
+  // number of bins.
+  double norm = std::min(std::sqrt(count) * size, frame.norm);
+  std::optional<int64_t> rows = getShape(result)
+                                    ? (*getShape(result))[frame.axis]
+                                    : std::optional<int64_t>();
+  if (frame.bins && rows && std::isfinite(norm))
+    ProductResult::setNorm(value, frame.axis, *rows,
+                           std::sqrt(double(*frame.bins) * parts) * norm,
+                           error);
   return value;
+}
+
+static std::optional<int64_t> numberOf(Value value, TransferContext &ctx) {
+  if (!value)
+    return std::nullopt;
+  auto known = ctx.shapes().constants(value);
+  return known && known->size() == 1 ? std::optional(known->front())
+                                     : std::nullopt;
 }
 
 static void transferDFT(mp::DFTOp op, TransferContext &ctx) {
@@ -67,39 +101,28 @@ static void transferDFT(mp::DFTOp op, TransferContext &ctx) {
   if (isa<ComplexType>(getElementType(op.getInput())))
     return ctx.unknown();
   MaybeShape shape = getShape(op.getInput());
-  std::optional<int64_t> axis;
-  if (op.getDynamicAxis()) {
-    auto known = ctx.shapes().constants(op.getDynamicAxis());
-    if (known && known->size() == 1)
-      axis = known->front();
-  } else {
-    axis = op.getAxis();
-  }
+  std::optional<int64_t> axis =
+      op.getDynamicAxis() ? numberOf(op.getDynamicAxis(), ctx) : op.getAxis();
+  std::optional<int64_t> length = numberOf(op.getLength(), ctx);
   double count = kInfinity;
+  std::optional<int64_t> at, bins;
   if (shape && axis)
-    if (auto at = normalizeAxis(*axis, shape->size()); at && (*shape)[*at] >= 0)
-      count = double((*shape)[*at]);
+    at = normalizeAxis(*axis, shape->size());
+  if (at && (*shape)[*at] >= 0) {
+    bins = (*shape)[*at];
+    count = double(*bins);
+  }
   double divisor = std::isfinite(count) ? std::max(count, 1.0) : 1;
   if (op.getLength()) {
-    auto length = ctx.shapes().constants(op.getLength());
-    if (length && length->size() == 1) {
-      // Samples that are added as zeros count in the divisor only.
-      count = std::min(count, double(length->front()));
-      divisor = std::max(1.0, double(length->front()));
-    } else {
-      divisor = 1;
-    }
+    bins = length;
+    // Samples that are added as zeros count in the divisor only.
+    count = length ? std::min(count, double(*length)) : count;
+    divisor = length ? std::max(1.0, double(*length)) : 1;
   }
   // From one side the other one is mirrored.
   if (op.getInverse() && op.getOnesided()) {
-    std::optional<int64_t> full;
-    if (op.getLength()) {
-      auto length = ctx.shapes().constants(op.getLength());
-      if (length && length->size() == 1)
-        full = length->front();
-    }
-    count = full ? double(*full) : 2 * count;
-    divisor = full ? std::max(1.0, double(*full)) : 1;
+    count = length ? double(*length) : 2 * count;
+    divisor = length ? std::max(1.0, double(*length)) : 1;
   }
   if (!op.getInverse())
     divisor = 1;
@@ -117,25 +140,41 @@ static void transferDFT(mp::DFTOp op, TransferContext &ctx) {
     value.source = input.source;
     return ctx.result(0, std::move(value));
   }
-  ctx.result(0, transform(input, input.hull(), count, divisor, complex,
+  Frame frame{count, input.hull(), complex};
+  if (!op.getInverse() && bins && at) {
+    frame.bins = bins;
+    frame.axis = *at;
+  }
+  ctx.result(0, transform(input, frame, divisor,
                           ctx.productFormat(op.getInput()), op.getResult()));
 }
 
 static void transferSTFT(mp::STFTOp op, TransferContext &ctx) {
   const AbstractValue &signal = ctx.operand(0);
   double count = kInfinity;
-  if (op.getFrameLength()) {
-    auto length = ctx.shapes().constants(op.getFrameLength());
-    if (length && length->size() == 1)
-      count = double(length->front());
-  }
+  if (auto length = numberOf(op.getFrameLength(), ctx))
+    count = double(*length);
+  Frame samples{count, signal.hull(), true};
+  samples.bins =
+      count < kInfinity ? std::optional(int64_t(count)) : std::nullopt;
+  samples.axis = int64_t(ctx.rankOf(op.getResult())) - 2;
   AbstractValue frame = AbstractValue::boundedLike(signal);
-  Cell x = signal.hull();
+  Cell &x = samples.x;
   if (op.getWindow()) {
     const AbstractValue &window = ctx.of(op.getWindow());
     Cell w = window.hull();
-    if (std::optional<int64_t> length = ctx.dimOf(op.getWindow(), 0))
+    if (std::optional<int64_t> length = ctx.dimOf(op.getWindow(), 0)) {
       count = std::min(count, double(*length));
+      if (!samples.bins)
+        samples.bins = *length;
+      double most = x.absMax();
+      samples.norm = mulUp(rowNorm(window, 0, *length), most);
+      if (window.groups() == size_t(*length)) {
+        samples.sum = 0;
+        for (const Cell &each : window.cells())
+          samples.sum = addUp(samples.sum, mulUp(each.absMax(), most));
+      }
+    }
     double mean = x.mean * w.mean;
     double second =
         (x.variance + x.mean * x.mean) * (w.variance + w.mean * w.mean);
@@ -150,9 +189,10 @@ static void transferSTFT(mp::STFTOp op, TransferContext &ctx) {
     if (std::optional<int64_t> length = ctx.dimOf(op.getSignal(), 1))
       count = double(*length);
   MaybeShape shape = getShape(op.getSignal());
-  bool real = shape && (shape->size() < 3 || shape->back() == 1);
-  ctx.result(0, transform(frame, x, count, 1, !real,
-                          ctx.productFormat(op.getSignal()), op.getResult()));
+  samples.isComplex = !shape || (shape->size() >= 3 && shape->back() != 1);
+  samples.count = count;
+  ctx.result(0, transform(frame, samples, 1, ctx.productFormat(op.getSignal()),
+                          op.getResult()));
 }
 
 static void transferMel(mp::MelWeightMatrixOp op, TransferContext &ctx) {
