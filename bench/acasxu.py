@@ -139,7 +139,7 @@ def main() -> int:
     print(f"{alarms} false alarms in {tensors} tensors of {len(files)} networks, largest bound "
           f"{largest:.3g}; {outside} of {values} extremes outside their bounds; {spent:.1f} s")
     if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=1) + "\n")
+        arguments.json.write_text(json.dumps(result, indent=1, default=int) + "\n")
     return outside > 0
 
 

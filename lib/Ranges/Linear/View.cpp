@@ -4,6 +4,7 @@
 #include "Step.h"
 
 #include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Ranges/Value/ShapeSupport.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -95,24 +96,24 @@ private:
   SmallVector<int64_t> perm;
 };
 
-/// Parts of operands along one axis: operand `i` begins at `starts[i]` of the
-/// result. A slice has one operand, whose elements are `stride` apart.
-class PartsStep : public ViewStep {
+/// Operands one behind the other along one axis.
+class JoinStep : public ViewStep {
 public:
   struct Operand {
     Value value;
-    /// The index of the operand at index 0 of the result, and the indices of
-    /// the result that are its elements.
-    int64_t offset, begin, end;
+    /// The indices of the result that are its elements.
+    int64_t begin, end;
   };
-  PartsStep(SmallVector<Operand> operands, size_t axis, int64_t stride)
-      : operands(std::move(operands)), axis(axis), stride(stride) {}
+  JoinStep(SmallVector<Operand> operands, size_t axis)
+      : operands(std::move(operands)), axis(axis) {}
 
   void trace(const Box &box, Trace &trace) const override {
     trace.note(box.first[axis]);
     for (const Operand &operand : operands)
-      if (std::optional<Box> part = partOf(box, operand))
-        trace.read(operand.value, inputBox(*part, operand));
+      if (std::optional<Box> part = partOf(box, operand)) {
+        part->first[axis] -= operand.begin;
+        trace.read(operand.value, *part);
+      }
   }
 
   void pull(const Part &part, Forms &forms) const override {
@@ -123,7 +124,7 @@ public:
       Part &into = forms.of(operand.value);
       own->forEach([&](ArrayRef<int64_t> index, int64_t) {
         Index to(index);
-        to[axis] = operand.offset + index[axis] * stride;
+        to[axis] -= operand.begin;
         forms.add(
             part.numbers.data() + size_t(part.box.find(index)) * forms.rows,
             into.numbers.data() + size_t(into.box.find(to)) * forms.rows, 1);
@@ -142,15 +143,55 @@ private:
     part.size[axis] = end - begin;
     return part;
   }
-  Box inputBox(Box part, const Operand &operand) const {
-    part.first[axis] = operand.offset + part.first[axis] * stride;
-    part.size[axis] = (part.size[axis] - 1) * stride + 1;
-    return part;
-  }
 
   SmallVector<Operand> operands;
   size_t axis;
-  int64_t stride;
+};
+
+/// A part of the operand, or the operand with a border of one number.
+class PartStep : public ViewStep {
+public:
+  PartStep(Value input, SmallVector<AxisPart> axes, double border = 0)
+      : input(input), axes(std::move(axes)), border(border) {}
+
+  void trace(const Box &box, Trace &trace) const override {
+    Box read;
+    for (auto [i, axis] : llvm::enumerate(axes)) {
+      int64_t first = axis.of(box.first[i]);
+      int64_t last = axis.of(box.first[i] + box.size[i] - 1);
+      if (axis.stride < 0)
+        std::swap(first, last);
+      // A border reads some element without coefficient.
+      int64_t inFirst = std::clamp<int64_t>(first, 0, axis.size - 1);
+      int64_t inLast = std::clamp<int64_t>(last, 0, axis.size - 1);
+      read.first.push_back(inFirst);
+      read.size.push_back(inLast - inFirst + 1);
+      trace.note(inFirst - first);
+      trace.note(last - inLast);
+    }
+    trace.read(input, read);
+  }
+
+  void pull(const Part &part, Forms &forms) const override {
+    Part &into = forms.of(input);
+    part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
+      const double *from = part.numbers.data() + size_t(at) * forms.rows;
+      Index own(index);
+      for (auto [i, axis] : llvm::enumerate(axes)) {
+        own[i] = axis.of(index[i]);
+        if (own[i] < 0 || own[i] >= axis.size)
+          return forms.addNumber(from, border);
+      }
+      forms.add(from,
+                into.numbers.data() + size_t(into.box.find(own)) * forms.rows,
+                1);
+    });
+  }
+
+private:
+  Value input;
+  SmallVector<AxisPart> axes;
+  double border;
 };
 } // namespace
 
@@ -190,7 +231,7 @@ static std::unique_ptr<Step> makeConcat(mp::ConcatOp op) {
             : std::nullopt;
   if (!axis)
     return nullptr;
-  SmallVector<PartsStep::Operand> operands;
+  SmallVector<JoinStep::Operand> operands;
   int64_t begin = 0;
   for (Value value : op.getInputs()) {
     MaybeShape own = getShape(value);
@@ -198,35 +239,55 @@ static std::unique_ptr<Step> makeConcat(mp::ConcatOp op) {
         getElementType(value) != getElementType(op.getResult()))
       return nullptr;
     int64_t end = begin + (*own)[*axis];
-    operands.push_back({value, -begin, begin, end});
+    operands.push_back({value, begin, end});
     begin = end;
   }
-  return std::make_unique<PartsStep>(std::move(operands), size_t(*axis), 1);
+  return std::make_unique<JoinStep>(std::move(operands), size_t(*axis));
+}
+
+/// The sizes of a tensor, if all are known.
+static std::optional<Shape> knownShape(Value value) {
+  MaybeShape shape = getShape(value);
+  bool isKnown =
+      shape && llvm::all_of(*shape, [](int64_t dim) { return dim > 0; });
+  return isKnown ? std::optional(*shape) : std::nullopt;
 }
 
 static std::unique_ptr<Step> makeSplit(mp::SplitOp op, OpResult result) {
-  MaybeShape shape = getShape(op.getInput());
+  std::optional<Shape> shape = knownShape(op.getInput());
   std::optional<int64_t> axis =
       shape ? normalizeAxis(op.getAxis(), int64_t(shape->size()))
             : std::nullopt;
   if (!axis)
     return nullptr;
-  int64_t offset = 0;
+  SmallVector<AxisPart> parts;
+  for (int64_t dim : *shape)
+    parts.push_back({0, 1, dim, dim});
   for (OpResult part : op->getResults()) {
-    MaybeShape own = getShape(part);
-    if (!own || own->size() != shape->size() || (*own)[*axis] < 0)
-      return nullptr;
     if (part == result)
-      return std::make_unique<PartsStep>(
-          SmallVector<PartsStep::Operand>{
-              {op.getInput(), offset, 0, (*own)[*axis]}},
-          size_t(*axis), 1);
-    offset += (*own)[*axis];
+      return std::make_unique<PartStep>(op.getInput(), std::move(parts));
+    std::optional<int64_t> count = TransferContext::dimOf(part, *axis);
+    if (!count)
+      return nullptr;
+    parts[*axis].offset += *count;
   }
   return nullptr;
 }
 
-std::unique_ptr<Step> linear::makeView(OpResult result, TransferContext &) {
+/// A slice, or a border of one number.
+template <typename OpT>
+static std::unique_ptr<Step> makePart(OpT op, std::optional<double> border,
+                                      TransferContext &ctx) {
+  std::optional<Shape> shape = knownShape(op.getInput());
+  auto parts = shape && border && knownShape(op.getResult())
+                   ? partsOf(op, *shape, ctx)
+                   : std::nullopt;
+  return parts ? std::make_unique<PartStep>(op.getInput(), std::move(*parts),
+                                            *border)
+               : nullptr;
+}
+
+std::unique_ptr<Step> linear::makeView(OpResult result, TransferContext &ctx) {
   Operation *op = result.getOwner();
   return TypeSwitch<Operation *, std::unique_ptr<Step>>(op)
       .Case<mp::ReshapeOp, mp::FlattenOp, mp::SqueezeOp, mp::UnsqueezeOp>(
@@ -234,5 +295,10 @@ std::unique_ptr<Step> linear::makeView(OpResult result, TransferContext &) {
       .Case([&](mp::TransposeOp transpose) { return makeTranspose(transpose); })
       .Case([&](mp::ConcatOp concat) { return makeConcat(concat); })
       .Case([&](mp::SplitOp split) { return makeSplit(split, result); })
+      .Case([&](mp::SliceOp slice) { return makePart(slice, 0.0, ctx); })
+      .Case([&](mp::PadOp pad) {
+        Value border = pad.getValue();
+        return makePart(pad, border ? ctx.of(border).constant() : 0.0, ctx);
+      })
       .Default(nullptr);
 }

@@ -188,31 +188,42 @@ template <typename OpT> static std::optional<Windows> getWindows(OpT op) {
   return Windows{op.getInput(), std::move(axes), std::move(same)};
 }
 
-/// Means, or sums, over whole axes.
-static std::unique_ptr<Step> makeReduction(OpResult result,
-                                           ArrayRef<int64_t> reduced,
-                                           bool keepsAxes, bool mean,
-                                           TransferContext &ctx) {
+/// One window over whole axes.
+static std::optional<Windows>
+getRows(OpResult result, ArrayRef<int64_t> reduced, bool keepsAxes) {
   Value input = result.getOwner()->getOperand(0);
-  MaybeShape in = getShape(input);
-  SmallVector<WindowAxis, 4> axes;
-  SmallVector<int64_t, 4> resultAxes;
-  double count = 1;
+  Windows rows{input, {}, {}};
   int64_t next = 0;
-  for (auto [axis, dim] : llvm::enumerate(*in)) {
+  for (auto [axis, dim] : llvm::enumerate(*getShape(input))) {
     bool gone = llvm::is_contained(reduced, int64_t(axis));
     if (gone && dim <= 0)
-      return nullptr;
-    count *= gone ? double(dim) : 1;
-    axes.push_back({gone ? dim : 1, 1, 1, 0, gone ? dim : -1});
-    resultAxes.push_back(gone ? -1 : next);
+      return std::nullopt;
+    rows.axes.push_back({gone ? dim : 1, 1, 1, 0, gone ? dim : -1});
+    rows.resultAxes.push_back(gone ? -1 : next);
     next += !gone || keepsAxes;
   }
-  double most = ctx.of(input).hull().absMax();
-  double error = contractionError(ctx.sumFormat(input), count + 8,
+  return rows;
+}
+
+enum class RowResult { Mean, Sum, Maximum };
+
+static std::unique_ptr<Step> makeReduction(OpResult result,
+                                           ArrayRef<int64_t> reduced,
+                                           bool keepsAxes, RowResult kind,
+                                           TransferContext &ctx) {
+  std::optional<Windows> rows = getRows(result, reduced, keepsAxes);
+  if (!rows)
+    return nullptr;
+  const AbstractValue &known = ctx.of(rows->input);
+  if (kind == RowResult::Maximum)
+    return std::make_unique<MaximumStep>(std::move(*rows), known);
+  double count = 1, most = known.hull().absMax();
+  for (const WindowAxis &axis : rows->axes)
+    count *= double(axis.kernel);
+  bool mean = kind == RowResult::Mean;
+  double error = contractionError(ctx.sumFormat(rows->input), count + 8,
                                   mean ? most : mulUp(count, most));
-  return std::make_unique<MeanStep>(Windows{input, axes, resultAxes},
-                                    mean ? count : 1, error);
+  return std::make_unique<MeanStep>(std::move(*rows), mean ? count : 1, error);
 }
 
 static std::unique_ptr<Step> makeAverage(mp::AveragePoolOp op,
@@ -233,12 +244,12 @@ static std::unique_ptr<Step> makeAverage(mp::AveragePoolOp op,
 std::unique_ptr<Step> linear::makeWindow(OpResult result,
                                          TransferContext &ctx) {
   Operation *op = result.getOwner();
-  auto reduce = [&](bool mean) -> std::unique_ptr<Step> {
+  auto reduce = [&](RowResult kind) -> std::unique_ptr<Step> {
     auto axes = getReducedAxes(op, ctx.shapes());
     auto keeps = op->getAttrOfType<BoolAttr>("keep_dims");
     if (!axes || !keeps)
       return nullptr;
-    return makeReduction(result, *axes, keeps.getValue(), mean, ctx);
+    return makeReduction(result, *axes, keeps.getValue(), kind, ctx);
   };
   if (op->getNumOperands() == 0 || result.getResultNumber() != 0 ||
       !getShape(op->getOperand(0)) || !getShape(result) ||
@@ -252,13 +263,17 @@ std::unique_ptr<Step> linear::makeWindow(OpResult result,
                                                        ctx.of(pool.getInput()))
                        : nullptr;
       })
-      .Case([&](mp::GlobalAveragePoolOp) {
+      .Case<mp::GlobalAveragePoolOp, mp::GlobalMaxPoolOp>([&](auto) {
         SmallVector<int64_t, 4> axes;
         for (size_t axis = 2; axis < getShape(result)->size(); ++axis)
           axes.push_back(int64_t(axis));
-        return makeReduction(result, axes, true, true, ctx);
+        return makeReduction(result, axes, true,
+                             isa<mp::GlobalMaxPoolOp>(op) ? RowResult::Maximum
+                                                          : RowResult::Mean,
+                             ctx);
       })
-      .Case<mp::ReduceMeanOp>([&](auto) { return reduce(true); })
-      .Case<mp::ReduceSumOp>([&](auto) { return reduce(false); })
+      .Case<mp::ReduceMeanOp>([&](auto) { return reduce(RowResult::Mean); })
+      .Case<mp::ReduceSumOp>([&](auto) { return reduce(RowResult::Sum); })
+      .Case<mp::ReduceMaxOp>([&](auto) { return reduce(RowResult::Maximum); })
       .Default(nullptr);
 }

@@ -102,33 +102,16 @@ static Result transpose(mp::TransposeOp op, const Array &from) {
 }
 
 static Result slice(mp::SliceOp op, const Array &from, Samples &samples) {
-  auto starts = getNumbers(op.getStarts(), op.getDynamicStarts(), samples.ctx),
-       axes = getNumbers(op.getAxes(), op.getDynamicAxes(), samples.ctx),
-       steps = getNumbers(op.getSteps(), op.getDynamicSteps(), samples.ctx);
-  bool hasAxes = op.getAxes() || op.getDynamicAxes(),
-       hasSteps = op.getSteps() || op.getDynamicSteps();
-  if (!starts || (hasAxes && (!axes || axes->size() < starts->size())) ||
-      (hasSteps && (!steps || steps->size() < starts->size())))
+  auto parts = partsOf(op, from.shape, samples.ctx);
+  if (!parts)
     return std::nullopt;
-  Shape shape = from.shape;
+  Shape shape;
   SmallVector<int64_t, 6> strides = stridesOf(from);
   int64_t offset = 0;
-  for (size_t i = 0; i < starts->size(); ++i) {
-    std::optional<int64_t> axis =
-        normalizeAxis(hasAxes ? (*axes)[i] : int64_t(i), int64_t(shape.size()));
-    if (!axis)
-      return std::nullopt;
-    std::optional<int64_t> count =
-        TransferContext::dimOf(op.getResult(), *axis);
-    int64_t dim = from.shape[*axis], step = hasSteps ? (*steps)[i] : 1;
-    int64_t start = (*starts)[i] < 0 ? (*starts)[i] + dim : (*starts)[i];
-    start = std::clamp<int64_t>(start, 0, step > 0 ? dim : dim - 1);
-    if (!count || *count < 1 || start + (*count - 1) * step < 0 ||
-        start + (*count - 1) * step >= dim)
-      return std::nullopt;
-    offset += start * from.stride(*axis);
-    strides[*axis] *= step;
-    shape[*axis] = *count;
+  for (auto [axis, part] : llvm::enumerate(*parts)) {
+    offset += part.offset * strides[axis];
+    strides[axis] *= part.stride;
+    shape.push_back(part.count);
   }
   return strided(from, offset, strides, std::move(shape));
 }
@@ -186,31 +169,21 @@ static Result concat(mp::ConcatOp op, Samples &samples) {
 
 /// Constant borders.
 static Result pad(mp::PadOp op, const Array &from, Samples &samples) {
-  auto pads = getNumbers(op.getPads(), op.getDynamicPads(), samples.ctx),
-       axes = getNumbers(op.getAxes(), op.getDynamicAxes(), samples.ctx);
-  bool hasAxes = op.getAxes() || op.getDynamicAxes();
+  auto parts = partsOf(op, from.shape, samples.ctx);
   std::optional<double> border =
       op.getValue() ? samples.ctx.of(op.getValue()).constant() : 0.0;
-  size_t count = hasAxes && axes ? axes->size() : from.shape.size();
-  if (!pads || (hasAxes && !axes) || pads->size() != 2 * count || !border ||
-      mp::symbolizePadMode(op.getMode()) != mp::PadMode::Constant ||
-      llvm::any_of(*pads, [](int64_t width) { return width < 0; }))
+  if (!parts || !border || llvm::any_of(*parts, [](const AxisPart &part) {
+        return part.offset > 0 || part.of(part.count) < part.size;
+      }))
     return std::nullopt;
-  Shape shape = from.shape;
-  SmallVector<int64_t, 6> begins(shape.size(), 0);
-  for (size_t i = 0; i < count; ++i) {
-    std::optional<int64_t> axis =
-        normalizeAxis(hasAxes ? (*axes)[i] : int64_t(i), int64_t(shape.size()));
-    if (!axis)
-      return std::nullopt;
-    begins[*axis] = (*pads)[i];
-    shape[*axis] += (*pads)[i] + (*pads)[i + count];
-  }
+  Shape shape;
+  for (const AxisPart &part : *parts)
+    shape.push_back(part.count);
   Array result = Array::zeros(from.count, std::move(shape));
   llvm::fill(result.numbers, float(*border));
   int64_t offset = 0;
-  for (auto [axis, begin] : llvm::enumerate(begins))
-    offset += begin * result.stride(axis);
+  for (auto [axis, part] : llvm::enumerate(*parts))
+    offset -= part.offset * result.stride(axis);
   place(from, result, offset);
   return result;
 }

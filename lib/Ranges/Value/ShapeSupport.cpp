@@ -3,6 +3,7 @@
 
 #include "mpopt/Ranges/Value/ShapeSupport.h"
 #include "mpopt/Dialect/CheckedDim.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Numerics/Infinity.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -28,6 +29,63 @@ mpopt::getNumbers(std::optional<ArrayRef<int64_t>> attribute, Value operand,
   if (!operand)
     return std::nullopt;
   return ctx.shapes().constants(operand);
+}
+
+static SmallVector<AxisPart> wholeParts(ArrayRef<int64_t> shape) {
+  SmallVector<AxisPart> parts;
+  for (int64_t dim : shape)
+    parts.push_back({0, 1, dim, dim});
+  return parts;
+}
+
+std::optional<SmallVector<AxisPart>>
+mpopt::partsOf(mp::SliceOp op, ArrayRef<int64_t> shape, TransferContext &ctx) {
+  auto starts = getNumbers(op.getStarts(), op.getDynamicStarts(), ctx),
+       axes = getNumbers(op.getAxes(), op.getDynamicAxes(), ctx),
+       steps = getNumbers(op.getSteps(), op.getDynamicSteps(), ctx);
+  bool hasAxes = op.getAxes() || op.getDynamicAxes(),
+       hasSteps = op.getSteps() || op.getDynamicSteps();
+  if (!starts || (hasAxes && (!axes || axes->size() < starts->size())) ||
+      (hasSteps && (!steps || steps->size() < starts->size())))
+    return std::nullopt;
+  SmallVector<AxisPart> parts = wholeParts(shape);
+  for (size_t i = 0; i < starts->size(); ++i) {
+    std::optional<int64_t> axis =
+        normalizeAxis(hasAxes ? (*axes)[i] : int64_t(i), int64_t(shape.size()));
+    if (!axis)
+      return std::nullopt;
+    AxisPart &part = parts[*axis];
+    part.stride = hasSteps ? (*steps)[i] : 1;
+    part.count = TransferContext::dimOf(op.getResult(), *axis).value_or(0);
+    int64_t start = (*starts)[i] < 0 ? (*starts)[i] + part.size : (*starts)[i];
+    part.offset = std::clamp<int64_t>(
+        start, 0, part.stride > 0 ? part.size : part.size - 1);
+    int64_t last = part.of(part.count - 1);
+    if (part.count < 1 || last < 0 || last >= part.size)
+      return std::nullopt;
+  }
+  return parts;
+}
+
+std::optional<SmallVector<AxisPart>>
+mpopt::partsOf(mp::PadOp op, ArrayRef<int64_t> shape, TransferContext &ctx) {
+  auto pads = getNumbers(op.getPads(), op.getDynamicPads(), ctx),
+       axes = getNumbers(op.getAxes(), op.getDynamicAxes(), ctx);
+  bool hasAxes = op.getAxes() || op.getDynamicAxes();
+  size_t count = hasAxes && axes ? axes->size() : shape.size();
+  if (!pads || (hasAxes && !axes) || pads->size() != 2 * count ||
+      mp::symbolizePadMode(op.getMode()) != mp::PadMode::Constant)
+    return std::nullopt;
+  SmallVector<AxisPart> parts = wholeParts(shape);
+  for (size_t i = 0; i < count; ++i) {
+    std::optional<int64_t> axis =
+        normalizeAxis(hasAxes ? (*axes)[i] : int64_t(i), int64_t(shape.size()));
+    if (!axis)
+      return std::nullopt;
+    parts[*axis].offset = -(*pads)[i];
+    parts[*axis].count += (*pads)[i] + (*pads)[i + count];
+  }
+  return parts;
 }
 
 AbstractValue mpopt::constantValue(double number, size_t rank) {

@@ -1,6 +1,9 @@
 """Bounds by backward relaxation (lib/Ranges/Linear) hold every value of random networks:
 each kind of op that has a step, branches that meet again, padded borders, narrow storage."""
 
+import pathlib
+import re
+
 import numpy
 import onnx
 import pytest
@@ -75,7 +78,7 @@ def make_dense(random, path):
         y = network.function(y)
         if random.random() < 0.5:
             other = network.function(y)
-            y = network.add(str(random.choice(["Add", "Sub", "Mul"])), [y, other], (2, new))
+            y = network.add(str(random.choice(["Add", "Sub", "Mul", "Max", "Min"])), [y, other], (2, new))
         if random.random() < 0.3:
             y = network.add("Concat", [y, network.function(y)], (2, 2 * new), axis=1)
             new *= 2
@@ -155,19 +158,98 @@ def make_rows(random, path):
     width = int(random.choice([4, 8]))
     network = Network(random, (2, 6), opset=23)
     x = network.add("MatMul", ["x", network.weights(6, width)], (2, width))
-    for _ in range(int(random.integers(1, 4))):
+    for _ in range(int(random.integers(1, 5))):
         y = normalised(network, x)
         z = network.add("MatMul", [y, network.weights(width, width, scale=2)], (2, width))
         x = network.add(str(random.choice(["Add", "Sub", "Mul"])), [x, z], (2, width))
     network.save(path, network.add("MatMul", [x, network.weights(width, 3)], (2, 3)))
 
 
-MAKERS = {"dense": make_dense, "convolutional": make_convolutional, "rows": make_rows}
+def view(network, x):
+    """A step that moves elements, or looks at some of them; maps stay square."""
+    random = network.random
+    one, channels, size, _ = network.shapes[x]
+    kind = str(random.choice(["Slice", "Pad", "Split", "Squeeze", "Transpose", "Cast", "Identity", "GlobalMaxPool",
+                              "ReduceMax", "ReduceMean", "ReduceSum", "GlobalAveragePool"]))
+    if kind == "Slice":
+        step = int(random.choice([1, 2, -1])) if size > 3 else 1
+        first, last = (size - 1, 0) if step < 0 else (int(random.integers(0, 2)), size)
+        left = len(range(size)[first:last:step])
+        return network.add(kind, [x, network.integers(first, first), network.integers(last, last),
+                                  network.integers(2, 3), network.integers(step, step)], (one, channels, left, left))
+    if kind == "Pad":
+        begin, end = (int(each) for each in random.integers(-1 if size > 3 else 0, 2, 2))
+        left = size + begin + end
+        inputs = [x, network.integers(0, 0, begin, begin, 0, 0, end, end)]
+        inputs += [network.constant(random.normal())] if random.random() < 0.5 else []
+        return network.add(kind, inputs, (one, channels, left, left))
+    if kind == "Split":
+        if channels < 2:
+            return x
+        sizes = network.integers(1, channels - 1)
+        y = network.add(kind, [x, sizes], (one, channels - 1, size, size), axis=1)
+        network.nodes[-1].output[:] = [f"{y}first", y]
+        return y
+    if kind == "Squeeze":
+        y = network.add(kind, [x, network.integers(0)], (channels, size, size))
+        return network.add("Unsqueeze", [y, network.integers(0)], (one, channels, size, size))
+    if kind == "Transpose":
+        return network.add(kind, [x], (one, channels, size, size), perm=[0, 1, 3, 2])
+    if kind == "Cast":
+        return network.add(kind, [x], network.shapes[x], to=TensorProto.FLOAT)
+    if kind == "Identity":
+        return network.add(kind, [x], network.shapes[x])
+    axes = [network.integers(2, 3)] if kind.startswith("Reduce") else []
+    row = network.add(kind, [x, *axes], (one, channels, 1, 1))
+    return network.add("Sub", [x, row], network.shapes[x])
+
+
+def make_views(random, path):
+    """Slices, borders, parts and reductions between convolutions."""
+    channels, size = 2, 6
+    network = Network(random, (1, channels, size, size), opset=18)
+    x = "x"
+    for _ in range(int(random.integers(2, 4))):
+        new = int(random.integers(2, 5))
+        y = network.add("Conv", [x, network.weights(new, channels, 3, 3, scale=2), network.weights(new)],
+                        (1, new, size, size), pads=[1] * 4)
+        z = view(network, y)
+        if network.shapes[z] == network.shapes[y]:
+            z = network.add(str(random.choice(["Add", "Sub"])), [network.add("Relu", [y], network.shapes[y]), z],
+                            network.shapes[y])
+        x, (_, channels, size, _) = z, network.shapes[z]
+        if size < 2:
+            break
+    x = network.add("Reshape", [x, network.integers(1, -1)], (1, channels * size * size))
+    network.save(path, network.add("MatMul", [x, network.weights(channels * size * size, 3)], (1, 3)))
+
+
+SEEDS = 16
+MAKERS = {"dense": make_dense, "convolutional": make_convolutional, "rows": make_rows, "views": make_views}
+# Ops that have a step, by the names that ONNX has for them where those are others; of Linear and Embedding
+# test_forms_of_programs.
+NAMES = {"MatMul": {"MatMul"}, "BatchNorm": {"BatchNormalization"}, "LayerNorm": {"LayerNormalization"},
+         "RMSNorm": {"RMSNormalization"}, "InstanceNorm": {"InstanceNormalization"},
+         "GroupNorm": {"GroupNormalization"}, "Linear": set(), "Embedding": set(), "Gather": set(),
+         "Constant": set()}
+
+
+def test_every_step_is_tried(tmp_path):
+    """Each op that lib/Ranges/Linear names is in one of the networks; of Gather, test_rows_of_a_table."""
+    tried = set()
+    for kind, make in MAKERS.items():
+        for seed in range(SEEDS):
+            make(numpy.random.default_rng([seed, len(kind)]), tmp_path / "m.onnx")
+            tried |= {node.op_type for node in onnx.load(tmp_path / "m.onnx").graph.node}
+    sources = (pathlib.Path(__file__).parents[3] / "lib/Ranges/Linear").glob("*.cpp")
+    steps = {name for file in sources for name in re.findall(r"mp::([A-Z]\w*)Op\b", file.read_text())}
+    assert len(steps) > 30
+    assert not {name for name in steps if not NAMES.get(name, {name}) <= tried}
 
 
 @pytest.mark.parametrize("effort", ["default", "high"])
 @pytest.mark.parametrize("precision", ["as-is", "fp16"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("kind", MAKERS)
 def test_values_lie_in_bounds(kind, seed, precision, effort, tmp_path):
     random = numpy.random.default_rng([seed, len(kind)])
@@ -244,3 +326,25 @@ def test_what_rows_share_cancels(kind, share, tmp_path):
     tensors = read_ranges(tmp_path / "m.onnx", "--input", f"x=@{tmp_path / 'box.npz'}")["tensors"]
     radii = [max(abs(tensors[name]["lo"]), abs(tensors[name]["hi"])) for name in (y, output)]
     assert radii[1] <= share * radii[0]
+
+
+PROGRAM = """
+func.func @main(%i: tensor<3xi64>) -> tensor<3x4xf32> {{
+  %t = mp.constant dense<{table}> : tensor<5x128xf32>
+  %w = mp.constant dense<{weights}> : tensor<4x128xf32>
+  %x = mp.embedding %t, %i : (tensor<5x128xf32>, tensor<3xi64>) -> tensor<3x128xf32>
+  %y = mp.linear %x, %w : (tensor<3x128xf32>, tensor<4x128xf32>) -> tensor<3x4xf32>
+  return %y : tensor<3x4xf32>
+}}
+"""
+
+
+def test_forms_of_programs(tmp_path):
+    """Ops that only programs have: each row of the table sums to 1, the hull of its columns does not."""
+    random = numpy.random.default_rng(0)
+    table, weights = random.uniform(-4, 4, (5, 128)), numpy.ones((4, 128))
+    table += (1 - table.sum(1, keepdims=True)) / 128
+    path = tmp_path / "m.mlir"
+    path.write_text(PROGRAM.format(table=table.tolist(), weights=weights.tolist()))
+    bound = list(read_ranges(path, "--input", "arg0=0:4")["tensors"].values())[-1]
+    assert 0.9 < bound["lo"] <= 1 <= bound["hi"] < 1.1

@@ -7,6 +7,10 @@
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 namespace mpopt {
+namespace mp {
+class PadOp;
+class SliceOp;
+} // namespace mp
 
 /// The same numbers in other places: one cell, `rank` axes, no claims about
 /// rows.
@@ -33,6 +37,20 @@ AbstractValue concatenated(llvm::ArrayRef<AbstractValue> parts, int64_t axis,
 std::optional<llvm::SmallVector<int64_t>>
 getNumbers(std::optional<llvm::ArrayRef<int64_t>> attribute,
            mlir::Value operand, TransferContext &ctx);
+
+/// `count` elements of a result along an axis: index i is index
+/// `offset + i stride` of the operand, which has `size`.
+struct AxisPart {
+  int64_t offset = 0, stride = 1, size = 0, count = 0;
+  int64_t of(int64_t index) const { return offset + index * stride; }
+};
+
+/// What a slice of, or a constant border around, an operand of that shape
+/// gives; nothing if that is not known.
+std::optional<llvm::SmallVector<AxisPart>>
+partsOf(mp::SliceOp op, llvm::ArrayRef<int64_t> shape, TransferContext &ctx);
+std::optional<llvm::SmallVector<AxisPart>>
+partsOf(mp::PadOp op, llvm::ArrayRef<int64_t> shape, TransferContext &ctx);
 
 /// A tensor whose elements are all `number`, of one cell.
 AbstractValue constantValue(double number, size_t rank);
