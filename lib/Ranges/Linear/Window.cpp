@@ -205,7 +205,9 @@ getRows(OpResult result, ArrayRef<int64_t> reduced, bool keepsAxes) {
   return rows;
 }
 
+namespace {
 enum class RowResult { Mean, Sum, Maximum };
+} // namespace
 
 static std::unique_ptr<Step> makeReduction(OpResult result,
                                            ArrayRef<int64_t> reduced,
