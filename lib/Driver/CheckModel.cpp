@@ -131,6 +131,7 @@ static void fillReport(const Options &options, const ImportResult &imported,
                all ? Certainty::Possible : options.minCertainty, report);
   report.effects = std::move(result.effects);
   report.decisions = std::move(result.decisions);
+  report.tried = std::move(result.tried);
   report.scaling = std::move(result.scaling);
   report.effectWarning = getThreshold(module, kEffectWarning);
   report.proved = result.proved;

@@ -10,6 +10,7 @@
 #include "mpopt/Driver/CheckModule.h"
 
 #include "lib/Driver/TrainingStep.h"
+#include "lib/Driver/TryInputs.h"
 
 #include "lib/Driver/Conversion/Planning.h"
 #include "lib/Driver/DescribeTraining.h"
@@ -181,6 +182,8 @@ public:
   void takeFindings();
   /// Severities by the findings' effects on the outputs.
   void judgeByEffect();
+  /// Declarations of inputs that make unknown effects known.
+  void tryInputs();
   void observeRanges(RangeObserver observe);
   void findScales();
   /// Products whose operands alone are narrow, and the recipe for them.
@@ -204,6 +207,11 @@ private:
   const RuleInfo *findSelected(StringRef name) const;
   std::vector<FindingList::Entry> findIn(RuleSequence &rules, ModuleOp judged,
                                          AnalysisManager known) const;
+  /// A changed copy by rules whose findings `counts` lets pass.
+  Verdict
+  judgeCopy(RuleSequence &rules, ModuleOp copy, const ChangedModule &change,
+            bool decides,
+            llvm::function_ref<bool(const FindingList::Entry &)> counts);
   Recompute howToTry() const {
     return options.wholeTrials ? Recompute::All : Recompute::Reached;
   }
@@ -298,6 +306,32 @@ ModuleCheck::findIn(RuleSequence &rules, ModuleOp judged,
   return mpopt::takeFindings(judged, list, /*wantFingerprints=*/false);
 }
 
+Verdict ModuleCheck::judgeCopy(
+    RuleSequence &rules, ModuleOp copy, const ChangedModule &change,
+    bool decides, llvm::function_ref<bool(const FindingList::Entry &)> counts) {
+  ModuleAnalysisManager own(copy, /*passInstrumentor=*/nullptr);
+  AnalysisManager known = own;
+  reuseRanges(known, ranges(), change, howToTry());
+  std::vector<FindingList::Entry> found = findIn(rules, copy, known);
+  llvm::erase_if(
+      found, [&](const FindingList::Entry &entry) { return !counts(entry); });
+  OutputEffects its(copy, known, found, decides);
+  mpopt::judgeByEffect(copy, its, found);
+  return {std::move(found), std::move(its)};
+}
+
+void ModuleCheck::tryInputs() {
+  if (options.action != Action::Check)
+    return;
+  RuleSequence rules(all);
+  result.tried = findDecidingInputs(
+      module, result.effects, result.decisions,
+      [&](ModuleOp copy, const ChangedModule *change) {
+        return judgeCopy(rules, copy, *change, /*decides=*/false,
+                         [](const FindingList::Entry &) { return true; });
+      });
+}
+
 /// The errors of other recipes are those of the same graph with other errors of
 /// operands.
 void ModuleCheck::describeScaling() {
@@ -350,19 +384,13 @@ void ModuleCheck::findKeepList() {
   if (decides)
     effects.emplace(module, analyses, entries, decides);
   auto judge = [&](ModuleOp judged, const ChangedModule *change) {
-    ModuleAnalysisManager own(judged, /*passInstrumentor=*/nullptr);
-    AnalysisManager known = own;
-    reuseRanges(known, ranges(), *change, howToTry());
-    std::vector<FindingList::Entry> found = findIn(rules, judged, known);
     // Other rules count for what the list does: it must not move a hazard to
     // where nobody looks.
-    llvm::erase_if(found, [&](const FindingList::Entry &entry) {
-      return !change->changed.contains(entry.op) &&
-             !llvm::is_contained(selected, findRule(entry.finding.rule));
-    });
-    OutputEffects its(judged, known, found, decides);
-    mpopt::judgeByEffect(judged, its, found);
-    return Verdict{std::move(found), std::move(its)};
+    return judgeCopy(
+        rules, judged, *change, decides, [&](const FindingList::Entry &entry) {
+          return change->changed.contains(entry.op) ||
+                 llvm::is_contained(selected, findRule(entry.finding.rule));
+        });
   };
   Verdict verdict{std::move(entries), std::move(effects)};
   KeepList list = mpopt::findKeepList(module, verdict,
@@ -566,6 +594,7 @@ llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
   check.countProved();
   check.takeFindings();
   check.judgeByEffect();
+  check.tryInputs();
   check.observeRanges(observeModel);
   if (!step)
     check.observeRanges(observe);

@@ -146,13 +146,13 @@ void LayerFaults::judgeGrowth() {
         (!worst || layer.weightMax < worst->weightMax))
       worst = &layer;
   if (worst)
-    blame("fp8-weight-growth", config.fp8.by,
-          llvm::formatv("a step of the optimizer moves a weight by {0:g2}, and "
-                        "the scale of '{1}' is that of its largest magnitude "
-                        "before, {2:g2}: what grows past it is clipped",
-                        *optimizer.learningRate, worst->weight,
-                        worst->weightMax)
-              .str());
+    blame(
+        "fp8-weight-growth", config.fp8.by,
+        llvm::formatv("a step of the optimizer changes a weight by {0:g2}, and "
+                      "the scale of '{1}' is that of its largest magnitude "
+                      "before, {2:g2}: what grows past it is clipped",
+                      *optimizer.learningRate, worst->weight, worst->weightMax)
+            .str());
 }
 
 /// MP424.

@@ -244,6 +244,23 @@ void mpopt::writeBaselineEntry(OStream &json, const BaselineEntry &entry) {
   attribute(json, "message", entry.message);
 }
 
+static void writeTriedInputs(OStream &json, const TriedInputs &tried) {
+  json.attributeObject("tried_inputs", [&] {
+    json.attributeArray("inputs", [&] {
+      for (const auto &[input, bound] : tried.inputs)
+        json.object([&] {
+          attribute(json, "input", input);
+          json.attribute("lo", jsonNumber(bound.lo));
+          json.attribute("hi", jsonNumber(bound.hi));
+        });
+    });
+    attribute(json, "output", tried.worst.output);
+    json.attribute("expected_error", jsonNumber(tried.worst.error));
+    json.attribute("level", tried.worst.level);
+    json.attribute("unknown", tried.open);
+  });
+}
+
 static void writeEffects(OStream &json, llvm::ArrayRef<EffectReport> effects) {
   json.attributeArray("effects", [&] {
     for (const EffectReport &effect : effects)
@@ -410,6 +427,8 @@ void mpopt::writeReportFields(OStream &json, const ModelReport &report,
     });
   if (!report.effects.empty()) {
     writeEffects(json, report.effects);
+    if (report.tried)
+      writeTriedInputs(json, *report.tried);
     json.attribute("effect_warning", jsonNumber(report.effectWarning));
   }
   if (report.scaling)

@@ -120,25 +120,33 @@ static std::string describeDecision(const DecisionReport &decision,
       .str();
 }
 
-/// The inputs to declare where an effect is not known: the whole numbers that
-/// decide it, else those that are assumed by default, unless an op ends each
-/// estimate, whatever goes in. Empty where there are none.
+/// The inputs to declare where an effect is not known: those whose declaration
+/// was tried and decides, else the whole numbers of which nothing is known.
+/// Empty where there are none.
 static std::string describeUndeclared(const ModelReport &report) {
-  std::vector<std::string> free, assumed;
+  std::vector<std::string> free;
+  if (report.tried) {
+    std::string names, words;
+    for (const auto &[input, bound] : report.tried->inputs) {
+      names += (names.empty() ? "`" : ", `") + input + "`";
+      words += (words.empty() ? "--input " : " --input ") + input + "=" +
+               getNumber(bound.lo) + ":" + getNumber(bound.hi);
+    }
+    return "declare the values of " + names + " (with " + words + ", tried: " +
+           describeEffect(report.tried->worst, report.precision,
+                          report.effectWarning) +
+           (report.tried->open ? "; " + plural(report.tried->open, "effect") +
+                                     " still not known)"
+                               : ")");
+  }
   for (const EffectReport &effect : report.effects)
     if (!effect.undeclared.empty() &&
         !llvm::is_contained(free, effect.undeclared))
       free.push_back(effect.undeclared);
-  if (!free.empty())
-    return llvm::join(free, ", ") + " may be any whole number";
-  if (llvm::any_of(report.effects, [](const EffectReport &effect) {
-        return std::isnan(effect.error) && !effect.stop;
-      }))
-    for (const Assumption &assumption : report.assumptions)
-      if (assumption.source == "default")
-        assumed.push_back(assumption.input);
-  return assumed.empty() ? ""
-                         : llvm::join(assumed, ", ") + " assumed by default";
+  return free.empty() ? ""
+                      : "declare the values of the inputs (--input "
+                        "NAME=LO:HI): " +
+                            llvm::join(free, ", ") + " may be any whole number";
 }
 
 /// The ways to a smaller error: a recipe with finer scales, or products in
@@ -216,7 +224,7 @@ static std::string describeNextStep(const ModelReport &report) {
       text = "state in mpopt.toml what " + op +
              " does (docs/custom-ops.md; mpopt.try_op prints the entry)";
     else if (!inputs.empty())
-      text = "declare the values of the inputs (--input NAME=LO:HI): " + inputs;
+      text = std::move(inputs);
   }
   // No list of ops changes an optimizer.
   if (loud != 0 || harms)

@@ -35,7 +35,7 @@
 
 // The input that decides, and no other.
 // COUNTS: the effect of fp16 on `y` is not known: `n` may be any whole number
-// COUNTS-NEXT: next: declare the values of the inputs (--input NAME=LO:HI): n may be any whole number{{$}}
+// COUNTS-NEXT: next: declare the values of `n` (with --input n=0:999, tried: fp16 is
 // JSON: "unknown": "`n` may be any whole number",
 // JSON-NEXT: "undeclared": "n",
 

@@ -61,6 +61,7 @@ struct CheckedModule {
   /// The float outputs.
   std::vector<EffectReport> effects;
   std::vector<DecisionReport> decisions;
+  std::optional<TriedInputs> tried;
   /// Only where the operands of products alone are narrow.
   std::optional<ScalingReport> scaling;
   /// Static scales of operands; only with `--scales`.

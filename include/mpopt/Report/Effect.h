@@ -9,6 +9,7 @@
 #ifndef MPOPT_REPORT_EFFECT_H
 #define MPOPT_REPORT_EFFECT_H
 
+#include "mpopt/Numerics/Interval.h"
 #include "mpopt/Report/OpRef.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -86,6 +87,17 @@ struct EffectReport {
 
 /// The causes that matter, with their errors: `activations 8 %, weights 3 %`.
 std::string describeCauses(const ByCause &byCause);
+
+/// Declarations of inputs that were tried because an effect is not known, by
+/// which more is.
+struct TriedInputs {
+  /// Each input that is needed, with the least and the largest value.
+  std::vector<std::pair<std::string, Interval>> inputs;
+  /// The output of the largest error then.
+  EffectReport worst;
+  /// Effects that are not known even then.
+  unsigned open = 0;
+};
 
 /// An output of integers or truth values about which floats decide.
 struct DecisionReport {

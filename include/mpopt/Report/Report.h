@@ -91,6 +91,8 @@ struct ModelReport {
   std::vector<DecisionReport> decisions;
   /// Only where the operands of products alone are narrow.
   std::optional<ScalingReport> scaling;
+  /// Only where an effect is not known, and declared inputs make it known.
+  std::optional<TriedInputs> tried;
   /// True if the effect on each output is known. None is as good as that:
   /// nothing is rounded, or nothing that rounding changes is an output.
   bool isVerdictKnown() const;

@@ -220,23 +220,24 @@ static std::vector<Part> listParts(const DiffReport &diff) {
   };
   bool areRecords = diff.a.kind == DiffKind::Record;
   std::string findings = areRecords ? "confirmed findings" : "findings";
-  return {listErrors(diff),
-          listQuantities(diff),
-          listFindings(findings + " that came", diff.came),
-          listFindings(findings + " that went", diff.went),
-          listPairs("narrowed, and should have stayed in f32", diff.narrowed,
-                    dtypes),
-          listPairs("kept in f32 needlessly", diff.wide, dtypes),
-          listConstants(diff.constants),
-          listCodes(diff.codes),
-          listPairs("left out of quantisation now", diff.leftOut, dtypes),
-          listPairs("quantised now", diff.takenIn, dtypes),
-          foldAlike(listPairs("other dtypes", diff.dtypes, dtypes)),
-          listPairs(areRecords ? "seen ranges that moved" : "ranges that moved",
-                    diff.ranges, bounds),
-          listOps(areRecords ? "no longer recorded" : "ops that are gone",
-                  diff.onlyA),
-          listOps(areRecords ? "newly recorded" : "new ops", diff.onlyB)};
+  return {
+      listErrors(diff),
+      listQuantities(diff),
+      listFindings(findings + " that came", diff.came),
+      listFindings(findings + " that went", diff.went),
+      listPairs("narrowed, and should have stayed in f32", diff.narrowed,
+                dtypes),
+      listPairs("kept in f32 needlessly", diff.wide, dtypes),
+      listConstants(diff.constants),
+      listCodes(diff.codes),
+      listPairs("left out of quantisation now", diff.leftOut, dtypes),
+      listPairs("quantised now", diff.takenIn, dtypes),
+      foldAlike(listPairs("other dtypes", diff.dtypes, dtypes)),
+      listPairs(areRecords ? "seen ranges that changed" : "ranges that changed",
+                diff.ranges, bounds),
+      listOps(areRecords ? "no longer recorded" : "ops that are gone",
+              diff.onlyA),
+      listOps(areRecords ? "newly recorded" : "new ops", diff.onlyB)};
 }
 
 static std::string describeOps(const DiffReport &diff) {

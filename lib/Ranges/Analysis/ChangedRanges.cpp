@@ -8,6 +8,8 @@
 
 #include "RangeDriver.h"
 
+#include "mpopt/Ranges/Analysis/InputRanges.h"
+
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 
@@ -148,10 +150,11 @@ RangeAnalysis::Driver::Driver(Driver &base, const ChangedModule &change,
       if (function.isExternal())
         continue;
       Block &body = function.getFunctionBody().front();
-      // Inputs that are stored in another format.
+      // Inputs that are stored in another format, or declared otherwise.
       for (BlockArgument argument : function.getArguments())
         if (Value original = originals->lookup(argument);
-            original && original.getType() != argument.getType())
+            original && (original.getType() != argument.getType() ||
+                         getAssumption(original) != getAssumption(argument)))
           visitArgument(function, argument);
       if (what == Recompute::All)
         visitFunction(function);

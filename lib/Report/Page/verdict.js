@@ -73,14 +73,15 @@ function judgeRun(report, errors, warnings) {
 }
 
 function whatToDo(report, list, isUnknown) {
-  // An unknown effect may be known for other inputs: the whole numbers that decide it, else the assumed ones.
+  // An unknown effect may be known for other inputs: those whose declaration was tried, else whole numbers without bounds.
   const free = [...new Set((report.effects || []).flatMap((each) => each.undeclared || []))];
-  const isStopped = !(report.effects || []).some((each) => each.unknown && !each.op);
-  const inputs = !isUnknown ? [] : free.length ? free : isStopped ? [] :
-    (report.assumptions || []).filter((each) => each.source === "default").map((each) => each.input);
-  const declare = inputs.length ? ["Declare the values of the inputs (", h("code", null, "--input NAME=LO:HI"), "): ",
+  const tried = report.tried_inputs;
+  const inputs = !isUnknown ? [] : tried ? tried.inputs.map((each) => each.input) : free;
+  const declare = inputs.length ? ["Declare the values of the inputs (", h("code", null, tried ?
+    tried.inputs.slice(0, 4).map((each) => `--input ${each.input}=${each.lo}:${each.hi}`).join(" ") : "--input NAME=LO:HI"), "): ",
     inputs.slice(0, 4).map((each, index) => [index ? ", " : "", name(each, 40)]), inputs.length > 4 ? ` and ${inputs.length - 4} more` : "",
-    free.length ? " may be any whole number. " : " assumed by default. "] : [];
+    !tried ? " may be any whole number. " : [": tried, ", name(tried.output, 40), Number.isFinite(tried.expected_error) ?
+      ` changes by ${percent(tried.expected_error)} then. ` : " becomes Inf or NaN then. "]] : [];
   if (!list.length) return declare.length ? declare : [isUnknown ? ["Run it with probes to know: ", h("code", null, "mpopt --instrument"), "."] :
     "Nothing. Notes are worth a look when accuracy is missed."];
   const safe = list.filter((finding) => finding.fixes.some((fix) => fix.safe));
