@@ -6,6 +6,7 @@
 #include "TextReport.h"
 #include "mpopt/Report/RuleTable.h"
 #include "mpopt/Support/Printable.h"
+#include "mpopt/Support/SourceFrames.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -70,10 +71,7 @@ SourceLine mpopt::getReviewedLine(const ModelReport &report,
                                   const std::optional<SourceLine> &line) {
   if (line) {
     StringRef file = makeRelative(line->file);
-    // An installed package is no part of a project, even where it lies in it.
-    bool isInstalled =
-        file.contains("site-packages/") || file.contains("dist-packages/");
-    if (!isInstalled && !llvm::sys::path::is_absolute(file))
+    if (!isInstalledFile(file) && !llvm::sys::path::is_absolute(file))
       return {file.str(), std::max(line->line, 1u)};
   }
   return {makeRelative(report.path).str(), 1};

@@ -3,8 +3,12 @@
 
 #include "Provenance.h"
 
+#include "mpopt/Support/SourceFrames.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
 
 using namespace mpopt;
 using namespace mpopt::exported;
@@ -23,12 +27,6 @@ static bool parseFrame(StringRef text, aten::SourceLine &frame) {
   return true;
 }
 
-/// True for code of PyTorch itself, and code that it wrote and ran.
-static bool isTorchFile(StringRef file) {
-  return file.contains("/torch/") || file.starts_with("torch/") ||
-         file.starts_with("<");
-}
-
 void exported::readStackTrace(StringRef trace, aten::Node &node) {
   std::vector<aten::SourceLine> frames;
   llvm::SmallVector<StringRef> lines;
@@ -36,14 +34,9 @@ void exported::readStackTrace(StringRef trace, aten::Node &node) {
   for (StringRef line : lines)
     if (aten::SourceLine frame; parseFrame(line, frame))
       frames.push_back(std::move(frame));
-  if (frames.empty())
-    return;
-  node.innermost = node.source = frames.back();
-  for (const aten::SourceLine &frame : llvm::reverse(frames))
-    if (!isTorchFile(frame.file)) {
-      node.source = frame;
-      return;
-    }
+  std::ranges::reverse(frames);
+  if (!frames.empty())
+    node.source = pickUserFrame(frames);
 }
 
 /// The path of a module below the whole: `L['self'].a.0`, which PyTorch 2.4

@@ -13,6 +13,8 @@
 
 #include "Provenance.h"
 
+#include "mpopt/Support/SourceFrames.h"
+
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -26,20 +28,30 @@ static StringRef findMetadata(const onnx::NodeProto &node, StringRef key) {
   return {};
 }
 
-/// `File "model.py", line 12, in forward`, the last one.
-static LocationAttr parseTraceback(MLIRContext *context, StringRef text) {
-  size_t start = text.rfind("File \"");
-  if (start == StringRef::npos)
-    return {};
-  auto [file, rest] = text.drop_front(start + 6).split('"');
+namespace {
+struct Frame {
+  StringRef file;
   unsigned line = 0;
-  if (!rest.consume_front(", line ") || rest.consumeInteger(10, line))
-    return {};
-  return FileLineColLoc::get(context, file, line, 0);
+};
+} // namespace
+
+/// `File "model.py", line 12, in forward`, the innermost call last.
+static SmallVector<Frame> parseTraceback(StringRef text) {
+  SmallVector<Frame> frames;
+  while (true) {
+    text = text.split("File \"").second;
+    if (text.empty())
+      return frames;
+    auto [file, rest] = text.split('"');
+    unsigned line = 0;
+    if (rest.consume_front(", line ") && !rest.consumeInteger(10, line))
+      frames.insert(frames.begin(), {file, line});
+  }
 }
 
-/// `model.py(12): forward`, the first one.
-static LocationAttr parseCallLine(MLIRContext *context, StringRef text) {
+/// `model.py(12): forward`, the innermost call first.
+static SmallVector<Frame> parseCallLines(StringRef text) {
+  SmallVector<Frame> frames;
   while (!text.empty()) {
     auto [lineText, rest] = text.split('\n');
     size_t open = lineText.find(".py(");
@@ -47,26 +59,25 @@ static LocationAttr parseCallLine(MLIRContext *context, StringRef text) {
     if (open != StringRef::npos) {
       StringRef number = lineText.drop_front(open + 4);
       if (!number.consumeInteger(10, line) && number.starts_with("):"))
-        return FileLineColLoc::get(
-            context, lineText.take_front(open + 3).trim(), line, 0);
+        frames.push_back({lineText.take_front(open + 3).trim(), line});
     }
     text = rest;
   }
-  return {};
+  return frames;
 }
 
 Location onnx_import::readSource(MLIRContext *context,
                                  const onnx::NodeProto &node) {
-  LocationAttr found;
-  if (node.metadata_props_size() > 0)
-    found = parseTraceback(context,
-                           findMetadata(node, "pkg.torch.onnx.stack_trace"));
-  if (!found && !node.doc_string().empty()) {
-    found = parseTraceback(context, node.doc_string());
-    if (!found)
-      found = parseCallLine(context, node.doc_string());
-  }
-  return found ? Location(found) : UnknownLoc::get(context);
+  SmallVector<Frame> frames =
+      parseTraceback(findMetadata(node, "pkg.torch.onnx.stack_trace"));
+  if (frames.empty())
+    frames = parseTraceback(node.doc_string());
+  if (frames.empty())
+    frames = parseCallLines(node.doc_string());
+  if (frames.empty())
+    return UnknownLoc::get(context);
+  const Frame &frame = pickUserFrame(frames);
+  return FileLineColLoc::get(context, frame.file, frame.line, 0);
 }
 
 std::string onnx_import::readModulePath(const onnx::NodeProto &node) {

@@ -12,8 +12,8 @@
 
 namespace mpopt::onnx_import {
 
-/// The innermost Python file and line of a node's stack trace; unknown if the
-/// node has none.
+/// The Python file and line of a node's stack trace at which a user looks
+/// (`pickUserFrame`); unknown if the node has none.
 mlir::Location readSource(mlir::MLIRContext *context,
                           const onnx::NodeProto &node);
 

@@ -188,7 +188,7 @@ aten::Node GraphReader::readNode(const jit::Node &node) {
       result.shares.push_back(alias && gives);
     }
   }
-  findSource(node, result.source, result.innermost);
+  result.source = findSource(node);
   result.scope = findScope(node);
   if (node.kind() == c10::prim::GetAttr || node.kind() == c10::prim::SetAttr) {
     readGetAttr(node, result);

@@ -30,9 +30,8 @@ std::string firstLine(const char *what);
 
 aten::StaticType convertType(const c10::TypePtr &type);
 
-/// The user's own line and the innermost one of a node.
-void findSource(const torch::jit::Node &node, aten::SourceLine &user,
-                aten::SourceLine &innermost);
+/// The user's own line of a node.
+aten::SourceLine findSource(const torch::jit::Node &node);
 /// The path of the module that a node was inlined from.
 std::string findScope(const torch::jit::Node &node);
 

@@ -11,23 +11,13 @@
 
 #include "GraphReader.h"
 
+#include "mpopt/Support/SourceFrames.h"
+
 #include <ranges>
 #include <sstream>
 
 using namespace mpopt::torchscript;
 namespace aten = mpopt::aten;
-
-/// Lines inside PyTorch itself say what was called, not who called it.
-static bool isTorchFile(const std::string &file) {
-  for (const char *part :
-       {"/torch/nn/", "\\torch\\nn\\", "/torch/jit/", "\\torch\\jit\\",
-        "/torch/functional.py", "\\torch\\functional.py", "/torch/_tensor.py",
-        "/torch/amp/", "/torch/overrides.py", "/torch/_jit_internal.py",
-        "__torch__/"})
-    if (file.find(part) != std::string::npos)
-      return true;
-  return false;
-}
 
 static aten::SourceLine convert(torch::jit::SourceRange range) {
   if (!range.source())
@@ -80,9 +70,7 @@ tracedFrames(torch::jit::SourceRange range) {
   return frames;
 }
 
-void mpopt::torchscript::findSource(const torch::jit::Node &node,
-                                    aten::SourceLine &user,
-                                    aten::SourceLine &innermost) {
+aten::SourceLine mpopt::torchscript::findSource(const torch::jit::Node &node) {
   std::vector<aten::SourceLine> frames = tracedFrames(node.sourceRange());
   if (frames.empty()) {
     frames.push_back(convert(node.sourceRange()));
@@ -92,12 +80,7 @@ void mpopt::torchscript::findSource(const torch::jit::Node &node,
         frames.push_back(convert(std::get<1>(entry)));
     }
   }
-  innermost = user = frames.front();
-  for (const aten::SourceLine &frame : frames)
-    if (!frame.file.empty() && !isTorchFile(frame.file)) {
-      user = frame;
-      return;
-    }
+  return pickUserFrame(frames);
 }
 
 std::string mpopt::torchscript::findScope(const torch::jit::Node &node) {
