@@ -1,11 +1,12 @@
 """PyTorch modules as programs of `torch.export` and as archives of TorchScript.
 
-The batch that a module is exported with is a tensor, a tuple of what `forward` takes, or a
+The batch that a module is exported with is a tensor, a tuple or list of what `forward` takes, or a
 mapping of its keywords. Outputs have the names of the mapping or record that `forward`
 returns: `loss`, `logits`."""
 
 import contextlib
 import copy
+import dataclasses
 import functools
 import inspect
 import logging
@@ -92,33 +93,56 @@ def split_batch(module, batch) -> tuple[tuple, dict]:
     """Positional and keyword arguments of `forward`. The cache of a language model is off:
     no format has a form for it."""
     if _batches.is_mapping(batch):
-        arguments, keywords = (), dict(batch.items())
+        arguments, keywords = _split_mapping(module, dict(batch.items()))
     else:
-        arguments, keywords = batch if isinstance(batch, tuple) else (batch,), {}
+        # The batches of a loader are lists.
+        arguments, keywords = tuple(batch) if isinstance(batch, list | tuple) else (batch,), {}
     if getattr(getattr(module, "config", None), "use_cache", None) is not None:
         names = list(parameters_of(module))
         if "use_cache" in names[len(arguments):]:
             keywords.setdefault("use_cache", False)
-    return _separate((arguments, keywords))
+    return _as_tensors(module, (arguments, keywords))
 
 
-def _separate(tree):
-    """A tensor that is given twice, as input and as labels, is two: for `torch.export` one tensor
-    is one input, and the other one would be without a use."""
+def _split_mapping(module, batch: dict) -> tuple[tuple, dict]:
+    """The keywords of `forward`, unless it takes one argument of another name: then the whole batch is that."""
+    parameters, positional = parameters_of(module), positional_names(module)
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    return ((batch,), {}) if not takes_any and len(positional) == 1 and positional[0] not in batch else ((), batch)
+
+
+def _device_of(module):
+    """The device of all parameters and buffers; None where there are several, or none."""
+    devices = {each.device for each in (*module.parameters(), *module.buffers())}
+    if any(device.type == "meta" for device in devices):
+        raise Error("the module has no values: parameters or buffers are on the device 'meta'")
+    return devices.pop() if len(devices) == 1 else None
+
+
+def _as_tensors(module, tree):
+    """Arrays as tensors, all on the module's device. A tensor that is given twice, as input and as labels, is
+    two: for `torch.export` one tensor is one input, and the other one would be without a use."""
     import torch
     from torch.utils import _pytree
 
+    device = _device_of(module)
     seen = set()
 
-    def separate(value):
+    def convert(value):
+        if isinstance(value, torch.utils.data.DataLoader):
+            raise Error("the batch is a loader: pass one of its batches, as next(iter(loader))")
+        if type(value).__module__ == "numpy" and hasattr(value, "__array__"):
+            value = torch.as_tensor(value)
         if not isinstance(value, torch.Tensor):
             return value
+        if value.device.type == "meta":
+            raise Error("the batch has no values: it is on the device 'meta'")
         if id(value) in seen:
-            return value.detach().clone()
+            value = value.detach().clone()
         seen.add(id(value))
-        return value
+        return value if device is None else value.to(device)
 
-    return _pytree.tree_map(separate, tree)
+    return _pytree.tree_map(convert, tree)
 
 
 @contextlib.contextmanager
@@ -186,13 +210,41 @@ def _quiet() -> Iterator[None]:
         log.disabled = was
 
 
+def _as_dictionary(value):
+    """Dataclasses in what `forward` returns as dictionaries by field."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, Mapping | type):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {key: _as_dictionary(member) for key, member in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_as_dictionary(member) for member in value)
+    return value
+
+
+def _with_dictionaries(module):
+    plain = type(module).forward
+
+    @functools.wraps(plain)
+    def forward(self, *arguments, **keywords):
+        return _as_dictionary(plain(self, *arguments, **keywords))
+
+    return with_forward(module, forward)
+
+
 def export(module, arguments: tuple, keywords: dict):
     """The module as a program. Exceptions are those of `torch.export`."""
     import torch
 
+    # PyTorch 2.7 and earlier would read Python's bytecode instead, of which they know less.
+    make = functools.partial(torch.export.export, args=arguments, kwargs=keywords, strict=False)
     with _quiet(), _without_caches(module):
-        # PyTorch 2.7 and earlier would read Python's bytecode instead, of which they know less.
-        program = torch.export.export(module, arguments, keywords, strict=False)
+        try:
+            program = make(module)
+        except Exception as error:  # of many classes
+            # A record that nobody has registered as a tree.
+            if "pytree" not in str(error):
+                raise
+            program = make(_with_dictionaries(module))
         name_outputs(program)
         return program
 

@@ -1,5 +1,6 @@
 """mpopt.check of modules with batches of every kind, and those of transformers as they are."""
 
+import dataclasses
 import warnings
 
 import pytest
@@ -25,7 +26,8 @@ A, B = torch.randn(2, 4), torch.randn(2, 3)
 
 
 @pytest.mark.parametrize("batch", [
-    (A, B), {"a": A, "b": B}, {"b": B, "a": A, "scale": 2.0}], ids=["tuple", "mapping", "setting"])
+    (A, B), [A, B], (A.numpy(), B.numpy()), {"a": A, "b": B}, {"b": B, "a": A, "scale": 2.0}],
+    ids=["tuple", "list", "numpy", "mapping", "setting"])
 def test_batches(batch):
     report = mpopt.check(Two(), batch, precision="fp16")
     assert {entry.input for entry in report.assumptions} == {"a", "b"}
@@ -36,6 +38,45 @@ def test_batches(batch):
 def test_a_tensor_is_a_batch():
     report = mpopt.check(torch.nn.Linear(4, 3), A, precision="fp16")
     assert report.known and report.path == "Linear"
+
+
+@dataclasses.dataclass
+class Record:
+    total: torch.Tensor
+    parts: tuple
+
+
+class OfRecords(Two):
+    """Takes a nested mapping as its one argument, and returns a dataclass that nobody has registered."""
+
+    def forward(self, batch):
+        made = self.layer(batch["inputs"]["a"])
+        return Record(made + batch["b"], (made,))
+
+
+def test_a_nested_mapping_and_a_dataclass():
+    batch = {"inputs": {"a": A}, "b": B}
+    for given in (batch, (batch,), {"batch": batch}):
+        report = mpopt.check(OfRecords(), given, precision="fp16")
+        assert report.known and list(report.outputs) == ["total", "parts_0"]
+
+
+def test_values_that_are_nowhere():
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(A))
+    with torch.device("meta"):
+        empty = torch.nn.Linear(4, 3)
+    for module, batch, text in ((empty, A, "the module has no values: .*'meta'"),
+                                (torch.nn.Linear(4, 3), A.to("meta"), "the batch has no values: .*'meta'"),
+                                (torch.nn.Linear(4, 3), loader, r"a loader: .*next\(iter\(loader\)\)")):
+        with pytest.raises(mpopt.Error, match=text):
+            mpopt.check(module, batch)
+
+
+def test_a_batch_of_a_loader_is_a_list():
+    data = torch.utils.data.TensorDataset(A, torch.tensor([0, 2]))
+    batch = next(iter(torch.utils.data.DataLoader(data, batch_size=2)))
+    report = mpopt.check_training(torch.nn.Linear(4, 3), batch, loss=torch.nn.CrossEntropyLoss())
+    assert "loss" in report.outputs
 
 
 def test_wrappers_are_taken_off():
