@@ -209,7 +209,7 @@ RangeVerdict mpopt::judgeByRanges(StringRef kind, ArrayRef<Operation *> members,
   std::string text =
       "a small error by itself: of values in " +
       describeRange(ranges.of(input).hull()) + " it makes values in " +
-      describeRange(ranges.of(value).hull()) + ", which rounding moves by " +
+      describeRange(ranges.of(value).hull()) + ", which rounding changes by " +
       formatNumber(std::ceil(error * 1000) / 10) + " % at most";
   return {RangeVerdict::Harmless, text};
 }

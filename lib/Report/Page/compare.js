@@ -57,9 +57,9 @@ function compareKind(kind, titles, tensors, incomparable) {
 // -- What changed from one side to the other ----------------------------------------------------
 
 const DIFF_WORDS = {
-  model: { ops: "ops", ranges: "Ranges that moved", gone: "Ops that are gone", fresh: "New ops", none: "No end of a bound moved by a factor of two." },
-  report: { ops: "tensors with findings", ranges: "Ranges that moved", gone: "Gone", fresh: "New", none: "No end of a bound moved by a factor of two." },
-  record: { ops: "recorded tensors", ranges: "Seen ranges that moved", gone: "No longer recorded", fresh: "Newly recorded", none: "No range moved by a factor of two." },
+  model: { ops: "ops", ranges: "Ranges that changed", gone: "Ops that are gone", fresh: "New ops", none: "No end of a bound changed by a factor of two." },
+  report: { ops: "tensors with findings", ranges: "Ranges that changed", gone: "Gone", fresh: "New", none: "No end of a bound changed by a factor of two." },
+  record: { ops: "recorded tensors", ranges: "Seen ranges that changed", gone: "No longer recorded", fresh: "Newly recorded", none: "No range changed by a factor of two." },
 };
 
 function compareSides(diff, reports, view) {
@@ -90,7 +90,7 @@ function verdictOfSides(diff, words, heads) {
   const confirmed = diff.a.kind === "record" ? "confirmed " : "";
   const count = (list, above) => `${plural(list.length, `${confirmed}finding`)}${list.length ? ` (${above} above a note)` : ""}`;
   const changes = [`${diff.matched.toLocaleString("en")} of ${diff.a.ops.toLocaleString("en")} ${words.ops} matched`, `${plural(diff.dtypes.length, "other dtype")}`,
-    `${plural(diff.ranges.length, "range")} moved`, `${diff.only_a.length.toLocaleString("en")} gone, ${diff.only_b.length.toLocaleString("en")} new`];
+    `${plural(diff.ranges.length, "range")} changed`, `${diff.only_a.length.toLocaleString("en")} gone, ${diff.only_b.length.toLocaleString("en")} new`];
   if (diff.a.casts !== diff.b.casts || diff.a.casts) changes.push(`casts between floats: ${diff.a.casts} before, ${diff.b.casts} now`);
   return h("section", { class: `card verdict ${came ? "bad" : went || !diff.came.length ? "good" : "unsure"}`, "aria-label": "In three lines" }, h("ol", null,
     line("Findings", `${count(diff.came, came)} came, ${count(diff.went, went)} went, ${diff.stayed.toLocaleString("en")} stayed.`),

@@ -92,7 +92,7 @@ function findingBody(group, view) {
   if (finding.bound) fact("Bound", interval(finding.bound.lo, finding.bound.hi));
   if (finding.likely) fact("Expected", interval(finding.likely.lo, finding.likely.hi));
   const error = finding.effect && number(finding.effect.expected_error);
-  if (finding.effect) fact("Effect", error === 0 ? ["does not change ", name(finding.effect.output, 60)] : Number.isFinite(error) ? ["moves ", name(finding.effect.output, 60), ` by ${percent(error)} of its largest value`] :
+  if (finding.effect) fact("Effect", error === 0 ? ["does not change ", name(finding.effect.output, 60)] : Number.isFinite(error) ? ["changes ", name(finding.effect.output, 60), ` by ${percent(error)} of its largest value`] :
     ["makes Inf or NaN of ", name(finding.effect.output, 60)]);
   fact("Certainty", { certain: "certain: for every input, or a fact of the file", likely: "likely: the estimate reaches it",
     possible: "possible: only the sound bounds reach it" }[finding.certainty] || finding.certainty);

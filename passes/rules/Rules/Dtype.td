@@ -102,8 +102,8 @@ def SilentUpcast : DtypeRule<"MP103", "silent-upcast"> {
   }];
   let why = [{
     Nothing is lost in accuracy, but the speed and memory that 16 bits were
-    chosen for are: one FP32 buffer, mask or scalar tensor can move the rest of
-    a block to FP32 without a line in the code that says so. In a graph that is
+    chosen for are: one FP32 buffer, mask or scalar tensor can turn the rest of
+    a block into FP32 without a line in the code that says so. In a graph that is
     to run as it is, mixed operands may not even be legal: ONNX requires equal
     types, so a converter then inserts casts or fails.
   }];

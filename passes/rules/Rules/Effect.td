@@ -21,7 +21,7 @@ def OutputError : EffectRule<"MP215", "output-error"> {
     Threshold<"effect-warning", "0.02",
               "the same from which it is a warning">,
   ];
-  let summary = "all roundings together move an output by more than the threshold";
+  let summary = "all roundings together change an output by more than the threshold";
   let what = [{
     Many small roundings add up, or grow on their way: an output is expected to be
     off by more than 2 % of its largest value (an error from 25 % on, or where it

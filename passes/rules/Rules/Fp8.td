@@ -14,7 +14,7 @@ def Fp8GradientFlush : ConfigRule<"MP420", "fp8-gradient-flush"> {
   let summary = "a recipe of FP8 reads gradients of a layer as 0";
   let what = [{
     A tenth or more of the non-zero elements of a layer's gradient is expected to be read
-    as 0 in a product of gradients, and that layer alone moves a parameter's gradient by
+    as 0 in a product of gradients, and that layer alone changes a parameter's gradient by
     more than `--max-gradient-error`. Layers that a file keeps in BF16 do not count.
   }];
   let why = [{
@@ -77,9 +77,9 @@ def ShortAmaxHistory : ConfigRule<"MP422", "short-amax-history"> {
 }
 
 def Fp8WeightGrowth : ConfigRule<"MP423", "fp8-weight-growth"> {
-  let summary = "a step moves a weight past the scale of the step before";
+  let summary = "a step changes a weight past the scale of the step before";
   let what = [{
-    A recipe takes the scales of weights from earlier steps, and a step of Adam moves a
+    A recipe takes the scales of weights from earlier steps, and a step of Adam changes a
     weight by more than the largest magnitude of all.
   }];
   let why = [{
@@ -274,7 +274,7 @@ def Fp8Layers : ConfigRule<"MP431", "fp8-layers"> {
 
 def Fp8GradientError : ConfigRule<"MP432", "fp8-gradient-error"> {
   let severity = "error";
-  let summary = "FP8 moves half of all gradients by a third or more";
+  let summary = "FP8 changes half of all gradients by a third or more";
   let what = [{
     Under the recipe half of the parameters have gradients that are expected to be off by
     35 % or more (root mean square) of those of the same step in FP32. Layers that a file keeps

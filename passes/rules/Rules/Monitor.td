@@ -226,9 +226,9 @@ def RunDiverges : MonitorRule<"MP512", "run-diverges"> {
     one holds NaN or Inf and the other does not. `mpopt.monitor.compare` tells.
   }];
   let why = [{
-    Rounding moves elements at random and little, and averages out. What moves
-    them far is another order of channels or heads, a sign, or a normalisation of
-    values that are rounding alone; what moves a whole tensor is another epsilon,
+    Rounding changes elements at random and little, and averages out. What changes
+    them much is another order of channels or heads, a sign, or a normalisation of
+    values that are rounding alone; what changes a whole tensor is another epsilon,
     another kernel, another weight: a training engine and an inference engine that
     do not compute the same model.
   }];
@@ -285,7 +285,7 @@ def LossCourse : MonitorRule<"MP514", "loss-course"> {
     rose above the least that it had, and has not come back (warning, error
     where it is over its first value); a loss that did not fall by more than its
     noise over the patience, from the start (warning, or a note where the
-    learning rate explains it). Each says what else moved in these steps (scale,
+    learning rate explains it). Each says what else changed in these steps (scale,
     skipped steps, norm, inputs, learning rate, weights), or that precision
     shows no sign.
   }];
@@ -300,8 +300,8 @@ def LossCourse : MonitorRule<"MP514", "loss-course"> {
   }];
   let instead = [{
     Keep the batch (`actions={"MP514": "keep"}`) and look at it; lower the learning
-    rate, clip, go back to a checkpoint; where scale or norm moved first, mend
-    what they tell of.
+    rate, clip, go back to a checkpoint; where the scale or a norm changed first, fix
+    what their findings say.
   }];
 }
 
@@ -312,7 +312,7 @@ def StandingState : MonitorRule<"MP515", "standing-state"> {
   let what = [{
     The cast that autocast made of a weight is still used after the weight has
     changed (error): one region of autocast lies around several steps, and keeps
-    its casts until it is left. Or a float buffer that moved before has had the
+    its casts until it is left. Or a float buffer that changed before has had the
     same norm in three looks in a row (note).
   }];
   let why = [{

@@ -292,7 +292,7 @@ def PolicyRatio : PrecisionRule<"MP310", "policy-ratio"> {
     Threshold<"ratio-off-share", "0.01",
       "share of the ratios that are so far off, from which it is a warning">];
   let fix = "none";
-  let summary = "rounding moves the ratios of a policy";
+  let summary = "rounding changes the ratios of a policy";
   let what = [{
     The model computes exp(new - old) of log-probabilities, one of which it makes
     itself by a log-softmax (or a cross-entropy) in or behind 16 bits. The

@@ -367,7 +367,7 @@ def Portability : QuantizationRule<"MP614", "portability"> {
   }];
   let instead = [{
     `mpopt --advise MODEL` has the verdict and the error on each target. Judge the file
-    with `--target` of each machine it is for, and mend what the listed rules find there.
+    with `--target` of each machine it is for, and fix what the listed rules find there.
   }];
 }
 
@@ -430,7 +430,7 @@ def QuantizationErrorRule : EffectRule<"MP615", "quantization-error"> {
   let since = "0.3";
   let dtypes = ["f32", "f16", "bf16"];
   let fix = "sometimes";
-  let summary = "quantisation moves an output by more than the threshold";
+  let summary = "quantisation changes an output by more than the threshold";
   let what = [{
     The file holds quantised tensors, and an output is expected to differ by more
     than `effect-warning` (an error from `effect-error` on) of its largest value

@@ -244,7 +244,7 @@ def ExpOverflow : RangeRule<"MP207", "exp-overflow"> {
   let instead = [{
     Use softmax, logsumexp or softplus (for `log(1 + exp(x))`), which shift by
     themselves, or `exp(z - z.max())`. A learned scale, temperature or
-    log-variance wants a clamp: training may move it past the edge. BF16 has
+    log-variance needs a clamp: training may bring it past the limit. BF16 has
     room for arguments up to 88.
   }];
 }

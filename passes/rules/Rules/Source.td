@@ -263,7 +263,7 @@ def OneRegionAroundSteps
   let why = [{
     Autocast keeps the 16-bit copies of FP32 weights until the outermost region ends. In
     the second pass the copies are those of the first, and so are they in the last: the
-    weights move, and the loss does not.
+    weights change, and the loss does not.
   }];
   let example = [{
     ```python

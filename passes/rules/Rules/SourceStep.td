@@ -256,7 +256,7 @@ def GradientsClearedBeforeStep : StepRule<"MP731", "gradients-cleared-before-ste
     and its step follows without another one.
   }];
   let why = [{
-    The step sees no gradient at all: weights do not move, or only by momentum and
+    The step sees no gradient at all: weights do not change, or only by momentum and
     weight decay.
   }];
   let example = [{

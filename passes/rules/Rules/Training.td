@@ -101,7 +101,7 @@ def NoLossScale : TrainingRule<"MP403", "no-loss-scale"> {
     loses half of all elements, else a warning.
   }];
   let why = [{
-    FP16 spans 40 powers of two, and one scale moves all gradients by the same
+    FP16 spans 40 powers of two, and one scale shifts all gradients by the same
     number of them. A scaler then runs down to where nothing overflows, and a
     part of the model never learns; below 1 DeepSpeed and Megatron stop at their
     least scale.
@@ -181,7 +181,7 @@ def ExplodingGradient : TrainingRule<"MP405", "exploding-gradient"> {
   }];
   let why = [{
     A step of usual length then throws the weights far off, and a clipped one
-    hardly moves the layers whose gradients are of usual size.
+    hardly changes the layers whose gradients are of usual size.
   }];
   let example = [{
     ```python
@@ -261,7 +261,7 @@ def Scaler : TrainingRule<"MP411", "scaler"> {
   }];
   let instead = [{
     `torch.amp.GradScaler()` for FP16, nothing for BF16. Where the forward pass
-    overflows, mend that first (MP201 and its like).
+    overflows, fix that first (MP201 and its like).
   }];
 }
 

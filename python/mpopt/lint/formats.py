@@ -43,7 +43,7 @@ def write_text(report: Report) -> str:
         kinds = [count(sum(finding.severity == kind for finding in findings), kind)
                  for kind in ("error", "warning", "note")]
         lines.append(f"\n{', '.join(kinds)} in {count(len({finding.file for finding in findings}), 'file')} of {report.files}"
-                     + (f"; --fix mends {fixable}" if fixable else ""))
+                     + (f"; {fixable} fixable with --fix" if fixable else ""))
         lines.append("mpopt --explain RULE prints the reason and the fixes")
     elif report.files or not report.errors:
         lines.append(f"no findings in {count(report.files, 'file')}")

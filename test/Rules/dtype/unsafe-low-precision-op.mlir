@@ -62,7 +62,7 @@ func.func @clean(%x: tensor<4xf16>, %w: tensor<4xf32>, %d: tensor<4xf64>) {
 // Ranges prove it harmless: a note with the numbers.
 module attributes {mp.policy = "pytorch-cuda"} {
   func.func @harmless_f16(%x: tensor<4xf16>, %p: tensor<4xf16> {mp.assume = {lo = 0.01 : f64, hi = 1.0 : f64, mean = 0.5 : f64, std = 0.1 : f64, source = "option"}}) {
-    // expected-remark @below {{exp computes in f16, which pytorch-cuda keeps in f32: a small error by itself: of values in [-10, 10] it makes values in [4.54187e-05, 22032], which rounding moves by 0.6 % at most [MP101 certain]}}
+    // expected-remark @below {{exp computes in f16, which pytorch-cuda keeps in f32: a small error by itself: of values in [-10, 10] it makes values in [4.54187e-05, 22032], which rounding changes by 0.6 % at most [MP101 certain]}}
     %0 = mp.exp %x {mp.category = "fp32"} : (tensor<4xf16>) -> tensor<4xf16>
     // expected-remark @below {{log computes in f16, which pytorch-cuda keeps in f32: a small error by itself}}
     %1 = mp.log %p {mp.category = "fp32"} : (tensor<4xf16>) -> tensor<4xf16>
@@ -73,7 +73,7 @@ module attributes {mp.policy = "pytorch-cuda"} {
   }
   // In BF16 the argument's own rounding counts.
   func.func @harmless_bf16(%x: tensor<4xbf16> {mp.assume = {lo = -1.0 : f64, hi = 1.0 : f64, mean = 0.0 : f64, std = 0.3 : f64, source = "option"}}, %y: tensor<4xbf16>) {
-    // expected-remark @below {{exp computes in bf16, which pytorch-cuda keeps in f32: a small error by itself: of values in [-1, 1] it makes values in [0.367188, 2.71875], which rounding moves by 0.8 % at most}}
+    // expected-remark @below {{exp computes in bf16, which pytorch-cuda keeps in f32: a small error by itself: of values in [-1, 1] it makes values in [0.367188, 2.71875], which rounding changes by 0.8 % at most}}
     %0 = mp.exp %x {mp.category = "fp32"} : (tensor<4xbf16>) -> tensor<4xbf16>
     // expected-warning @below {{exp computes in bf16, which pytorch-cuda keeps in f32: 8 significant bits are left}}
     %1 = mp.exp %y {mp.category = "fp32"} : (tensor<4xbf16>) -> tensor<4xbf16>

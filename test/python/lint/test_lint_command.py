@@ -53,7 +53,7 @@ def test_text(script):
     done = lint(script)
     assert done.returncode == 1
     assert f"{script}:7:5: error: " in done.stdout and "[MP721 clip-without-unscale]" in done.stdout
-    assert "1 error, 0 warnings, 1 note in 1 file of 1; --fix mends 2" in done.stdout
+    assert "1 error, 0 warnings, 1 note in 1 file of 1; 2 fixable with --fix" in done.stdout
 
 
 def test_json(script):

@@ -107,7 +107,7 @@ def test_two_records_are_compared(driver, runs, tmp_path, theme):
     page = Page(driver, file.as_uri())
     page.run("if (document.documentElement.dataset.theme !== arguments[0]) document.getElementById('theme').click()", theme)
     text = page.text()
-    assert "confirmed finding" in text and "Seen ranges that moved" in text and "No longer recorded: 1" in text and "MP201" in text
+    assert "confirmed finding" in text and "Seen ranges that changed" in text and "No longer recorded: 1" in text and "MP201" in text
     assert page.violations() == []
     # From a finding that came to all that is known of it.
     page.find(".change button").click()

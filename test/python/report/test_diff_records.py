@@ -164,7 +164,7 @@ def test_ranks_are_merged(ranks):
 def test_ranks_in_each_form(ranks):
     before, after = ranks
     text = run_mpopt("--diff", before, after).stdout
-    assert f"- {before}: " in text and text.count("2 records") == 2 and "seen ranges that moved" in text
+    assert f"- {before}: " in text and text.count("2 records") == 2 and "seen ranges that changed" in text
     files = run_mpopt("--diff", before / "run-0.mprec", before / "run-1.mprec", "--against", after, "--format", "markdown").stdout
     assert "run-0.mprec and 1 more" in files and "2 records" in files
     page = run_mpopt("--diff", before, after, "--format", "html")
