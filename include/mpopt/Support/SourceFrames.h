@@ -15,8 +15,8 @@ namespace mpopt {
 /// True for a file of a package or of Python itself, which is no part of a
 /// project, even where it lies below it.
 inline bool isInstalledFile(std::string_view file) {
-  for (std::string_view part : {"site-packages", "dist-packages",
-                                "/lib/python", "\\Lib\\", "__torch__"})
+  for (std::string_view part : {"site-packages", "dist-packages", "/lib/python",
+                                "\\Lib\\", "__torch__"})
     if (file.find(part) != std::string_view::npos)
       return true;
   return false;
