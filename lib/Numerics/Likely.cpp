@@ -96,6 +96,12 @@ double mpopt::expectedMaximum(double count) {
                                      (2 * root));
 }
 
+double mpopt::varianceOfMaximum(double count) {
+  // pi^2 / 6 of the scale squared; at most the variance of one draw.
+  double scale = std::max(1.28, expectedExtreme(count));
+  return std::numbers::pi * std::numbers::pi / 6 / (scale * scale);
+}
+
 Likely likely::affine(const Likely &x, double scale, double shift) {
   double a = scale * x.lo + shift, b = scale * x.hi + shift;
   return {scale * x.mean + shift, scale * scale * x.variance, std::min(a, b),

@@ -67,6 +67,9 @@ double leastOfPositive(double mean, double variance, double draws);
 /// The expectation of the largest of `count` normal draws, in standard
 /// deviations from the mean; 0 for one draw.
 double expectedMaximum(double count);
+/// The variance of the largest of `count` normal draws, in variances of a draw:
+/// that of a Gumbel variable whose scale is 1 / `expectedExtreme`.
+double varianceOfMaximum(double count);
 
 namespace likely {
 

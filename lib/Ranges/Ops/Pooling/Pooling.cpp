@@ -28,16 +28,25 @@ using namespace mpopt;
 // Maxima
 //===----------------------------------------------------------------------===//
 
-/// The largest of `count` elements: of a normal variable about as far out as
-/// the extreme expected of them, less spread the more there are.
-static void likelyMaximum(CellRef cell, double count) {
+/// The part of an element's variance that the elements of a window share.
+/// Elements that touch in the grid of `spatial` axes correlate by about a half
+/// and others by nothing: the variance of the window's mean over that of an
+/// element is then the mean of the correlations.
+static double sharedByWindow(double count, size_t spatial) {
+  const double beside = 0.5;
+  double touching = std::min(count, std::pow(3.0, double(spatial))) - 1;
+  return (1 + beside * touching) / count;
+}
+
+/// The largest of `count` normal elements: the shared part moves all of them,
+/// the others' extreme is that of independent draws.
+static void likelyMaximum(CellRef cell, double count, size_t spatial) {
   if (count <= 1)
     return;
-  double sigma = std::sqrt(cell.variance);
-  double shift = std::sqrt(2 * std::log(count));
-  // Neighbours are alike: half of what independent ones would reach.
-  cell.mean = std::min(cell.likelyHi, cell.mean + 0.5 * shift * sigma);
-  cell.variance /= 1 + std::log(count);
+  double shared = sharedByWindow(count, spatial);
+  double own = std::sqrt((1 - shared) * cell.variance);
+  cell.mean = std::min(cell.likelyHi, cell.mean + own * expectedMaximum(count));
+  cell.variance *= shared + (1 - shared) * varianceOfMaximum(count);
   cell.likelyLo =
       std::max(cell.likelyLo,
                std::min(cell.mean, cell.mean - 3 * std::sqrt(cell.variance)));
@@ -70,7 +79,7 @@ static void transferMaximum(Value source, const Pool &pool,
       cell.hi = std::max(cell.hi, lowest);
     }
     if (pool.count)
-      likelyMaximum(cell, double(*pool.count));
+      likelyMaximum(cell, double(*pool.count), pool.spatial);
   }
   if (pool.empty) {
     value.negInf |= format != nullptr;

@@ -34,8 +34,7 @@ Cell reduction::maximumOf(const Row &row, const AbstractValue &input) {
   double deviation = std::sqrt(x.variance);
   double mean =
       std::clamp(x.mean + deviation * expectedMaximum(count), middle, hi);
-  double spread = deviation * M_PI / std::sqrt(6.0) /
-                  std::max(1.28, expectedExtreme(count));
+  double spread = deviation * std::sqrt(varianceOfMaximum(count));
   double reach = expectedExtreme(row.draws) * spread;
   return make(all, mean, spread * spread,
               {std::max(mean - reach, count > 4 ? middle : x.likelyLo), hi});
