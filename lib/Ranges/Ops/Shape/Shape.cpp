@@ -189,36 +189,81 @@ static void transferSlice(mp::SliceOp op, TransferContext &ctx) {
   ctx.result(0, std::move(value));
 }
 
+/// Elements before and after those of the input, by axis; nothing if unknown.
+static std::optional<SmallVector<std::pair<int64_t, int64_t>>>
+getPadding(mp::PadOp op, size_t rank, TransferContext &ctx) {
+  auto pads = getNumbers(op.getPads(), op.getDynamicPads(), ctx);
+  bool axesGiven = op.getAxes() || op.getDynamicAxes();
+  auto axes = getNumbers(op.getAxes(), op.getDynamicAxes(), ctx);
+  if (axesGiven && !axes)
+    return std::nullopt;
+  size_t count = axesGiven ? axes->size() : rank;
+  if (!pads || pads->size() != 2 * count)
+    return std::nullopt;
+  SmallVector<std::pair<int64_t, int64_t>> padding(rank);
+  for (size_t i = 0; i < count; ++i) {
+    auto axis = axesGiven ? normalizeAxis((*axes)[i], rank) : int64_t(i);
+    if (!axis)
+      return std::nullopt;
+    padding[*axis] = {(*pads)[i], (*pads)[i + count]};
+  }
+  return padding;
+}
+
+/// The border as groups of their own, along the one axis that is padded: a
+/// column of ones is no part of what the others are.
+static std::optional<AbstractValue>
+padBeside(ArrayRef<std::pair<int64_t, int64_t>> padding,
+          ArrayRef<int64_t> shape, const AbstractValue &input,
+          const AbstractValue &border, TransferContext &ctx) {
+  std::optional<size_t> axis;
+  for (auto [each, sizes] : llvm::enumerate(padding))
+    if (sizes != std::pair<int64_t, int64_t>()) {
+      if (axis || sizes.first < 0 || sizes.second < 0)
+        return std::nullopt;
+      axis = each;
+    }
+  Cell fill = border.hull();
+  bool zero = fill.lo == 0 && fill.hi == 0;
+  // Zeros around an image are few and change nothing that one expects of it.
+  if (!axis || (zero && input.dims()[*axis] == 1) ||
+      ShapedType::isDynamic(shape[*axis]))
+    return std::nullopt;
+  SmallVector<AbstractValue> parts{input};
+  SmallVector<int64_t> sizes{shape[*axis]};
+  if (int64_t before = padding[*axis].first) {
+    parts.insert(parts.begin(), border);
+    sizes.insert(sizes.begin(), before);
+  }
+  if (int64_t after = padding[*axis].second) {
+    parts.push_back(border);
+    sizes.push_back(after);
+  }
+  return concatenated(parts, *axis, sizes, ctx.maxGroups());
+}
+
 static void transferPad(mp::PadOp op, TransferContext &ctx) {
   const AbstractValue &input = ctx.operand(0);
-  auto pads = getNumbers(op.getPads(), op.getDynamicPads(), ctx);
-  auto axes = getNumbers(op.getAxes(), op.getDynamicAxes(), ctx);
-  bool axesGiven = op.getAxes() || op.getDynamicAxes();
   MaybeShape shape = getShape(op.getInput());
   if (!shape || shape->size() != input.rank())
     return transferSmeared(ctx);
+  auto padding = getPadding(op, shape->size(), ctx);
+  bool constant = mp::symbolizePadMode(op.getMode()) == mp::PadMode::Constant;
+  AbstractValue border = constant && op.getValue()
+                             ? smeared(ctx.of(op.getValue()), shape->size())
+                             : constantValue(0, shape->size());
+  if (constant && padding)
+    if (auto beside = padBeside(*padding, *shape, input, border, ctx))
+      return ctx.result(0, std::move(*beside));
   AbstractValue value = AbstractValue::pickedFrom(input);
   bool padded = false;
-  SmallVector<bool> moved(shape->size(), true);
-  if (pads && !axesGiven && pads->size() == 2 * shape->size())
-    for (size_t i = 0; i < shape->size(); ++i)
-      moved[i] = (*pads)[i] != 0 || (*pads)[i + shape->size()] != 0;
-  else if (pads && axes && pads->size() == 2 * axes->size()) {
-    moved.assign(shape->size(), false);
-    for (size_t i = 0; i < axes->size(); ++i)
-      if (auto axis = normalizeAxis((*axes)[i], shape->size()))
-        moved[*axis] |= (*pads)[i] != 0 || (*pads)[i + axes->size()] != 0;
-  }
   for (size_t axis = 0; axis < shape->size(); ++axis)
-    if (moved[axis]) {
+    if (!padding || (*padding)[axis] != std::pair<int64_t, int64_t>()) {
       value = value.merging(axis);
       padded = true;
     }
-  if (!padded || mp::symbolizePadMode(op.getMode()) != mp::PadMode::Constant)
+  if (!padded || !constant)
     return ctx.result(0, std::move(value));
-  AbstractValue border = op.getValue()
-                             ? smeared(ctx.of(op.getValue()), shape->size())
-                             : constantValue(0, shape->size());
   // The border is no part of what one expects: it is thin.
   LikelySource source = value.source;
   AbstractValue joined =
