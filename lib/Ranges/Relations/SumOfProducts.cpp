@@ -155,6 +155,7 @@ static void collect(Value value, ArrayRef<Value> weights, SumOfProducts &sum,
       sum.bias = gemm.getBias();
   }
   sum.sums += !isa<mp::MulOp>(op);
+  sum.running |= isa<mp::CumSumOp>(op);
   std::optional<unsigned> parted;
   if (product && part)
     parted = enterOperand(product, *part);

@@ -14,6 +14,8 @@ struct SumOfProducts {
   double number = 1;
   /// Sums on the way, contractions among them.
   unsigned sums = 0;
+  /// One of the sums is a running one.
+  bool running = false;
   /// A Gemm on the way adds this to its products; null if none does.
   mlir::Value bias;
 

@@ -24,9 +24,18 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::relations;
 
+namespace {
 /// The x that a quotient averages, and a number that it is multiplied by.
-static std::optional<std::pair<Value, double>>
-findAveraged(mp::DivOp op, TransferContext &ctx) {
+struct Averaged {
+  Value x;
+  double scale;
+  /// The averages are of elements so far, the first ones of few.
+  bool running;
+};
+} // namespace
+
+static std::optional<Averaged> findAveraged(mp::DivOp op,
+                                            TransferContext &ctx) {
   Rounding rounding;
   SumOfProducts below =
       SumOfProducts::of(peelGuards(op.getRhs(), rounding, ctx), {}, ctx);
@@ -47,7 +56,7 @@ findAveraged(mp::DivOp op, TransferContext &ctx) {
   double scale = above.number / below.number;
   if (!std::isfinite(scale))
     return std::nullopt;
-  return std::pair(above.factors.front(), scale);
+  return Averaged{above.factors.front(), scale, above.running || below.running};
 }
 
 /// A gradient on its way to the weights: what it meets there is as small as the
@@ -83,9 +92,21 @@ void relations::expectWeightedMean(Value result, AbstractValue &value,
         return divideBySize(op, value, ctx);
     return;
   }
-  const AbstractValue &x = ctx.of(averaged->first);
+  const AbstractValue &x = ctx.of(averaged->x);
   if (!x.hasLikely())
     return;
   Cell all = x.hull();
-  expectWithin(value, Interval{all.likelyLo, all.likelyHi} * averaged->second);
+  double scale = averaged->scale;
+  expectWithin(value, Interval{all.likelyLo, all.likelyHi} * scale);
+  // An average varies no more than the averaged do (Jensen), and weights that
+  // depend on them move it by their deviation at most. Running averages differ
+  // by position, which one variance of all does not tell.
+  if (averaged->running)
+    return;
+  double mean = all.mean * scale, variance = all.variance * scale * scale;
+  double deviation = std::sqrt(variance);
+  for (CellRef cell : value.mutableCells()) {
+    cell.mean = std::clamp(cell.mean, mean - deviation, mean + deviation);
+    cell.variance = std::min(cell.variance, variance);
+  }
 }
