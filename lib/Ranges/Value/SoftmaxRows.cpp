@@ -200,7 +200,10 @@ static double getRest(const Cell &cell, const SoftmaxRow &row) {
 /// The estimate of the logarithm of such an element.
 static Cell likelyLogarithm(const Cell &cell, const SoftmaxRow &row) {
   double rest = getRest(cell, row);
-  auto map = [&](double x) { return -std::log1p(std::exp(rest - x)); };
+  // -ln(1 + e^(rest - x)), whose exponential must not overflow.
+  auto map = [&](double x) {
+    return std::min(x - rest, 0.0) - std::log1p(std::exp(-std::fabs(rest - x)));
+  };
   return {0,
           0,
           std::min(0.0, cell.mean - row.logSum),
