@@ -52,3 +52,20 @@ func.func @repeated(%i: tensor<8x64xi64> {mp.assume = #t}, %table: tensor<1000x1
   %1 = mp.reduce_mean %0 {axes = array<i64: 1>, keep_dims = false} : (tensor<8x64x16xf32>) -> tensor<8x16xf32>
   return %1 : tensor<8x16xf32>
 }
+
+// -----
+
+// What all positions have in common is gone from x - mean(x): 0.5 of its own
+// is left beside a part of 3, of which the difference of independent numbers
+// would have 4.
+#n = {mean = 0.0 : f64, std = 3.0 : f64, lo = -18.0 : f64, hi = 18.0 : f64}
+#m = {mean = 0.0 : f64, std = 0.5 : f64, lo = -3.0 : f64, hi = 3.0 : f64}
+func.func @centred(%c: tensor<8x1x16xf32> {mp.assume = #n}, %x: tensor<8x32x16xf32> {mp.assume = #m}) -> tensor<8x32x16xf32> {
+  %shape = mp.constant dense<[8, 32, 16]> : tensor<3xi64>
+  %all = mp.expand %c, %shape : (tensor<8x1x16xf32>, tensor<3xi64>) -> tensor<8x32x16xf32>
+  %0 = mp.add %x, %all : (tensor<8x32x16xf32>, tensor<8x32x16xf32>) -> tensor<8x32x16xf32>
+  %1 = mp.reduce_mean %0 {axes = array<i64: 1>, keep_dims = true} : (tensor<8x32x16xf32>) -> tensor<8x1x16xf32>
+  // expected-remark @below {{mean 0 std 0.4}}
+  %2 = mp.sub %0, %1 : (tensor<8x32x16xf32>, tensor<8x1x16xf32>) -> tensor<8x32x16xf32>
+  return %2 : tensor<8x32x16xf32>
+}

@@ -5,7 +5,9 @@
 
 #include "lib/Gradients/Slope.h"
 #include "lib/Gradients/Sums.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/Value/Expression.h"
 
@@ -103,9 +105,55 @@ static void giveSummedHits(Operation *op, BackwardSpreadContext &ctx) {
   ctx.giveHits(0, {std::move(share), std::move(rest)});
 }
 
+/// The position axes over which `mean` is the mean of `x`; empty if it is none.
+static SmallVector<int64_t> axesOfMean(Value x, Value mean,
+                                       SpreadContext &ctx) {
+  auto reduction = getMaker<mp::ReduceMeanOp>(mean);
+  if (!reduction || !reduction.getKeepDims() ||
+      peel(reduction.getInput()) != peel(x))
+    return {};
+  auto axes = getReducedAxes(reduction, ctx.shapes());
+  if (!axes || !llvm::all_of(*axes, [&](int64_t axis) {
+        return ctx.spread(x).axes.isPosition(axis);
+      }))
+    return {};
+  return SmallVector<int64_t>(axes->begin(), axes->end());
+}
+
+/// x - mean(x) over positions of one sample: what they have in common cancels,
+/// and 1 / n of the rest. By the law of total variance.
+static bool giveCentred(Operation *op, SpreadContext &ctx) {
+  if (!isa<mp::SubOp>(op) || ctx.computesGradient())
+    return false;
+  Value x = op->getOperand(0);
+  SmallVector<int64_t> axes = axesOfMean(x, op->getOperand(1), ctx);
+  const Spread &own = ctx.spread(x);
+  double count = axes.empty() ? 1 : ctx.countTerms(x, axes).all();
+  if (!changesSum(own.alike, count))
+    return false;
+  AbstractValue value = ctx.of(op->getResult(0));
+  const AbstractValue known =
+      ctx.of(x).withRank(value.rank()).regrouped(value.dims());
+  double rest = (1 - own.alike) * (1 - 1 / count);
+  for (auto [cell, of] : llvm::zip(value.mutableCells(), known.cells())) {
+    double variance = of.variance * rest;
+    double scale = std::sqrt(variance / cell.variance);
+    if (!(scale < 1))
+      continue;
+    cell.likelyLo = cell.mean - scale * (cell.mean - cell.likelyLo);
+    cell.likelyHi = cell.mean + scale * (cell.likelyHi - cell.mean);
+    cell.variance = variance;
+  }
+  Spread spread = ctx.combineOperands(op->getResult(0));
+  spread.alike = 0;
+  spread.zeroSum = axes.size() == 1 ? int(axes.front()) : -1;
+  ctx.give(0, std::move(value), spread);
+  return true;
+}
+
 /// Sums and differences: variances add, each as alike as it is.
 static void spreadSum(Operation *op, SpreadContext &ctx) {
-  if (isSimple(op, ctx) || giveExpression(op, ctx))
+  if (isSimple(op, ctx) || giveExpression(op, ctx) || giveCentred(op, ctx))
     return;
   OpResult result = op->getResult(0);
   Spread spread = ctx.combineOperands(result);
