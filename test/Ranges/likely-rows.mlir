@@ -108,3 +108,27 @@ func.func @log_softmax(%x: tensor<64x16xf16> {mp.assume = {lo = -300.0 : f64, hi
   %1 = mp.sub %x, %0 : (tensor<64x16xf16>, tensor<64x1xf16>) -> tensor<64x16xf16>
   return %1 : tensor<64x16xf16>
 }
+
+// -----
+
+// Logits that differ by more than the exponential's range: the logarithm is the
+// distance from the largest.
+func.func @wide_log_softmax(%x: tensor<64x16xf16> {mp.assume = {lo = -40000.0 : f64, hi = 40000.0 : f64, mean = 0.0 : f64, std = 9000.0 : f64}}) -> tensor<64x16xf16> {
+  // expected-remark-re @below {{likely (declared) [-{{[45][0-9][0-9][0-9][0-9]}}.}}
+  %0 = mp.log_softmax %x : (tensor<64x16xf16>) -> tensor<64x16xf16>
+  return %0 : tensor<64x16xf16>
+}
+
+// -----
+
+// A row of 16 over the root of its mean square: no element is expected above 4,
+// and its mean square is 1. Bounds are wider, since the inverse may underflow.
+func.func @unit_rows(%x: tensor<64x16xf16> {mp.assume = {lo = -40.0 : f64, hi = 40.0 : f64, mean = 0.0 : f64, std = 9.0 : f64}}) -> tensor<64x16xf16> {
+  %s = mp.mul %x, %x : (tensor<64x16xf16>, tensor<64x16xf16>) -> tensor<64x16xf16>
+  %m = mp.reduce_mean %s {axes = array<i64: 1>, keep_dims = true} : (tensor<64x16xf16>) -> tensor<64x1xf16>
+  %q = mp.sqrt %m : (tensor<64x1xf16>) -> tensor<64x1xf16>
+  %r = mp.reciprocal %q : (tensor<64x1xf16>) -> tensor<64x1xf16>
+  // expected-remark @below {{likely (propagated) [-4, 4] mean 0 std 1}}
+  %y = mp.mul %x, %r : (tensor<64x16xf16>, tensor<64x1xf16>) -> tensor<64x16xf16>
+  return %y : tensor<64x16xf16>
+}

@@ -88,6 +88,25 @@ static void expectShares(AbstractValue &value, double n) {
                                .within({0, 1}));
 }
 
+/// No element is expected beyond the whole row, nor a mean square above the
+/// row's: what the bounds add for an inverse that underflows is rare.
+static void expectInRow(AbstractValue &value, double bound,
+                        std::optional<double> meanSquare) {
+  if (!value.hasLikely())
+    return;
+  expectWithin(value, Interval::symmetric(bound));
+  Cell all = value.hull();
+  double by =
+      meanSquare ? std::sqrt(*meanSquare / (all.mean * all.mean + all.variance))
+                 : 1;
+  if (!(by < 1))
+    return;
+  for (CellRef cell : value.mutableCells()) {
+    cell.mean *= by;
+    cell.variance *= by * by;
+  }
+}
+
 void relations::refineQuotient(Value result, AbstractValue &value,
                                TransferContext &ctx) {
   Operation *op = result.getDefiningOp();
@@ -144,14 +163,21 @@ void relations::refineQuotient(Value result, AbstractValue &value,
     return;
   bool positive = isNotNegative(dividend, ctx);
   clamp(value, positive ? 0 : -bound, bound);
+  std::optional<double> length = rowLength(result, scale.axes);
+  // Shares have a mean of their own below.
+  if (!scale.sum)
+    expectInRow(value, scale.exact,
+                scale.squares && length
+                    ? std::optional(scale.exact * scale.exact / *length)
+                    : std::nullopt);
   std::optional<int64_t> last =
       TransferContext::dimOf(result, scale.axes.back());
   if (!last)
     return;
   if (scale.squares) {
-    std::optional<double> n = rowLength(result, scale.axes);
-    if (n)
-      setNorm(value, scale.axes.back(), bound + extra * std::sqrt(*n), *last);
+    if (length)
+      setNorm(value, scale.axes.back(), bound + extra * std::sqrt(*length),
+              *last);
     return;
   }
   if (!scale.sum || ofMagnitudes || scale.axes.size() != 1 || value.rowSum ||

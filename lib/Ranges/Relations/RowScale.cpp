@@ -196,6 +196,7 @@ static std::optional<RowScale> matchRoot(Value value, bool inverse,
       low = std::max(low, 0.98 * std::pow(least(divisor, ctx), 2));
     square =
         (1 + sum->error.absolute / low) / (sum->q * (1 - sum->error.relative));
+    result.exact = 1 / std::sqrt(sum->q);
     error.add(functionError(op->getResult(0), ctx));
   }
   // The root's own rounding; what underflows there counts against its least

@@ -17,6 +17,8 @@ struct RowScale {
   /// |of_i| <= bound * (the divisor), for each element and, of sums of
   /// squares, for the row's norm.
   double bound = 0;
+  /// The same in real arithmetic: 1 but for means.
+  double exact = 1;
   bool squares = false;
   /// A plain sum of values that are not negative.
   bool sum = false;
