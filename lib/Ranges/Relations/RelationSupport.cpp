@@ -80,7 +80,16 @@ bool relations::isSquaredExpression(Operation *op) {
            nullptr}));
 }
 
+Value relations::peelExpand(Value value) {
+  auto expand = value.getDefiningOp<mp::ExpandOp>();
+  return expand && TransferContext::rankOf(expand.getInput()) ==
+                       TransferContext::rankOf(value)
+             ? expand.getInput()
+             : value;
+}
+
 bool relations::isRowScale(Value scale, Value rows, ArrayRef<int64_t> axes) {
+  scale = peelExpand(scale);
   MaybeShape of = getShape(scale), shape = getShape(rows);
   if (!of || !shape || of->size() != shape->size())
     return false;
@@ -102,7 +111,7 @@ std::optional<double> relations::rowLength(Value value,
 }
 
 Operation *relations::getReduction(Value value, Rounding *error) {
-  value = peel(value, error);
+  value = peel(peelExpand(peel(value, error)), error);
   // Elements stay in their order, so equal shapes mean equal places; the
   // shape is for the caller to check (isRowScale).
   while (auto unsqueeze = value.getDefiningOp<mp::UnsqueezeOp>())

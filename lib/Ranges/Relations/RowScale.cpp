@@ -39,7 +39,7 @@ bool relations::isNotNegative(Value value, TransferContext &ctx) {
 Value relations::peelGuards(Value value, Rounding &error,
                             TransferContext &ctx) {
   for (unsigned depth = 0; depth < 4; ++depth) {
-    value = peel(value, &error);
+    value = peel(peelExpand(peel(value, &error)), &error);
     Operation *op = value.getDefiningOp();
     if (!op)
       return value;
@@ -251,20 +251,21 @@ relations::matchQuotient(Operation *op, TransferContext &ctx) {
   for (unsigned index : {1u, 0u}) {
     Value inverse = op->getOperand(index), other = op->getOperand(1 - index);
     Rounding error;
-    Value source = peel(inverse, &error);
+    Value source = peel(peelExpand(peel(inverse, &error)), &error);
     Operation *maker = source.getDefiningOp();
     if (!maker)
       continue;
     std::optional<RowScale> scale;
-    if (Value divisor = isa<mp::PowOp>(maker) ? Value() : getInverted(maker)) {
+    Value divisor = isa<mp::PowOp>(maker) ? Value() : getInverted(maker);
+    if (divisor) {
       scale = matchRoot(divisor, false, ctx);
       if (!scale)
         scale = matchPlainSum(divisor, ctx);
       error.add(functionError(source, ctx));
     } else {
-      scale = matchRoot(inverse, true, ctx);
+      scale = matchRoot(source, true, ctx);
     }
-    if (!scale || !isRowScale(inverse, other, scale->axes))
+    if (!scale || !isRowScale(divisor ? divisor : source, other, scale->axes))
       continue;
     // r <= (1 + relative) / s + absolute: what is added is small times x.
     scale->bound *= 1 + error.relative;

@@ -34,6 +34,10 @@ Rounding functionError(mlir::Value value, TransferContext &ctx);
 /// it is null.
 mlir::Value peel(mlir::Value value, Rounding *error);
 
+/// The value that an expansion to the same rank repeats, as exporters write
+/// what broadcasting would do; else `value`.
+mlir::Value peelExpand(mlir::Value value);
+
 /// True if both are the same numbers: one value, or computed twice from the
 /// same ones.
 bool isSameExpression(mlir::Value lhs, mlir::Value rhs, unsigned depth = 3);
@@ -47,7 +51,8 @@ mlir::Value getSquared(mlir::Operation *op, TransferContext &ctx);
 bool isSquaredExpression(mlir::Operation *op);
 
 /// True if `scale` has one element for each row of `rows` along `axes`, so that
-/// broadcasting pairs them: the shape of a reduction that keeps its axes.
+/// broadcasting pairs them: the shape of a reduction that keeps its axes, which
+/// an expansion may have repeated.
 bool isRowScale(mlir::Value scale, mlir::Value rows,
                 llvm::ArrayRef<int64_t> axes);
 
@@ -55,8 +60,8 @@ bool isRowScale(mlir::Value scale, mlir::Value rows,
 std::optional<double> rowLength(mlir::Value value,
                                 llvm::ArrayRef<int64_t> axes);
 
-/// The reduction that computes a value, through casts and reshapes that put its
-/// axes back; null if there is none.
+/// The reduction that computes a value, through casts, expansions and reshapes
+/// that put its axes back; null if there is none.
 mlir::Operation *getReduction(mlir::Value value, Rounding *error = nullptr);
 
 /// Takes what is expected of another value of the same shape, if anything is.
