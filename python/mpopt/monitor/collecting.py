@@ -23,7 +23,7 @@ from mpopt.monitor.hooks import (
     plain,
 )
 from mpopt.monitor.judging import LABELS, Sample, Step
-from mpopt.monitor.naming import Names
+from mpopt.monitor.naming import Names, list_state
 from mpopt.monitor.observing import Observer
 from mpopt.monitor.packs import Pack
 from mpopt.monitor.projections import project
@@ -74,12 +74,13 @@ class Collector:
     def __init__(self, model: torch.nn.Module, inner: torch.nn.Module, names: Names,
                  optimizers: Sequence, scaler: Scaler | None, ranks: Ranks | None, *,
                  periods: Mapping[str, int], pattern: PathLike | None, ledger: PathLike | None,
-                 compiled: bool, assumed: set[str], suspects: set[int]):
+                 compiled: bool, assumed: set[str], suspects: set[int], averages: Mapping[str, object]):
         self._model, self._inner, self._names = model, inner, names
         self._optimizers, self._scaler, self._ranks = optimizers, scaler, ranks
         self._periods, self._compiled, self._assumed = periods, compiled, assumed
         #: Parameters in whose gradients rows and columns of zeros are counted in a sample.
         self._suspects = suspects
+        self._averages = averages
         #: Kind, period and the rest that the number of a step has where the kind is due: the
         #: first sample comes at the end of the first window, when starts are over.
         self._plan = [(kind, period, min(period, WINDOW) - 1) for kind in SAMPLED
@@ -216,10 +217,12 @@ class Collector:
         self._current = Step(self.step)
         return self.close_window() if len(self._steps) >= WINDOW or self._urgent else None
 
-    def close_window(self) -> Window | None:
-        """The steps that ended since the last one; None if there are none."""
-        if not self._steps:
+    def close_window(self, is_last: bool = False) -> Window | None:
+        """The steps that ended since the last one; None if there are none, but for the last window, which holds
+        what came behind the last step."""
+        if not self._steps and not is_last:
             return None
+        self._see_buffers()
         window = Window(self._pack.close(self.step), self._steps, self._sample)
         self._steps, self._sample = [], None
         return window
@@ -394,14 +397,14 @@ class Collector:
 
     @timed
     def _see_buffers(self) -> None:
-        """Their norms: NaN and Inf in statistics that the training does not read."""
-        named = [(name, plain(buffer)) for name, buffer in self._inner.named_buffers()
+        """Their norms behind the last step: NaN and Inf in statistics that the training does not read."""
+        named = [(name, plain(buffer)) for name, buffer in list_state(self._inner, self._averages)
                  if buffer.is_floating_point() and buffer.numel() and not buffer.is_meta]
         for places, tensors in _by_device(list(range(len(named))), [buffer for _, buffer in named]):
             if tensors:
                 norms = torch.empty(len(tensors), dtype=torch.float32, device=tensors[0].device)
                 torch.ops.mpopt.norms(tensors, norms)
-                self._pack.add(("buffers", self.step, [named[place][0] for place in places]), norms)
+                self._pack.add(("buffers", self.step - 1, [named[place][0] for place in places]), norms)
 
     def _project(self, kind: int, indices: Iterable[int], tensors: Iterable[torch.Tensor]) -> None:
         for index, tensor in zip(indices, tensors, strict=True):
@@ -420,8 +423,6 @@ class Collector:
             self._pack.add(("live", self.step, [index for index, _ in chosen]), torch.stack(shares))
 
     def _sample_what_lies_still(self) -> None:
-        if self._due:
-            self._see_buffers()
         if "parameter" in self._due:
             self.observer.parameters()
             if not self._projected:

@@ -79,8 +79,6 @@ class Step:
     changed: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
     #: By module with a delayed scale of FP8: the largest ratio of its input to its amax history, its passes, and those of a ratio above 1.
     amax: dict[str, tuple[float, float, float]] = dataclasses.field(default_factory=dict)
-    #: Norms of float buffers by name, where they were looked at.
-    buffers: dict[str, float] = dataclasses.field(default_factory=dict)
 
     @functools.cached_property
     def total(self) -> float | None:
@@ -153,6 +151,10 @@ class Judge:
         return iter(())
 
     def see_sample(self, sample: Sample) -> Iterator[Alert]:
+        return iter(())
+
+    def see_buffers(self, step: int, norms: dict[str, float], is_last: bool) -> Iterator[Alert]:
+        """Norms of float buffers by name, as they were behind a step; `is_last` as the monitor closes."""
         return iter(())
 
     def begins(self, key: str, holds: bool, times: int = 1, pause: int = 10) -> bool:

@@ -30,9 +30,8 @@ from mpopt.monitor.scale_rules import (
     misused_scaler,
 )
 from mpopt.monitor.scalers import Scaler
-from mpopt.monitor.state_rules import StandingState
+from mpopt.monitor.state_rules import Buffers, StandingState
 from mpopt.monitor.value_rules import (
-    Buffers,
     ChannelImbalance,
     DeadLayer,
     InputRange,
@@ -78,6 +77,8 @@ class Monitor:
                table `[thresholds]` of settings
     config     path of settings, `none` for none; default: the nearest `mpopt.toml` in the working
                directory or above it
+    averages   averages of weights by name, which are watched as buffers are: modules (`AveragedModel`, a
+               copy of the model), or objects whose `state_dict` holds the tensors
     ranks      the process group whose ranks must hold the same parameters, or True for all;
                None: that of DDP; False: none
     compiled   whether the model runs under `torch.compile`, which does not see hooks that come
@@ -92,7 +93,7 @@ class Monitor:
                  periods: Mapping[str, int] | None = None, values: str | bool | None = None,
                  sinks: Sequence | None = None, actions: Mapping[str, str] | None = None,
                  thresholds: Mapping[str, float] | None = None, config: PathLike | None = None,
-                 ranks=None, compiled: bool | None = None, enabled: bool = True):
+                 averages: Mapping[str, object] | None = None, ranks=None, compiled: bool | None = None, enabled: bool = True):
         _torch_ops.require()
         self._optimizers = [] if optimizer is None else \
             list(optimizer) if isinstance(optimizer, tuple | list) else [optimizer]
@@ -122,7 +123,7 @@ class Monitor:
             model, self._inner, self._names, self._optimizers, self._scaler if scales else None,
             self._ranks, periods=checked, pattern=record, ledger=ledger,
             compiled=is_compiled(model) if compiled is None else compiled,
-            assumed=set(self._run.inputs), suspects=self._run.suspects)
+            assumed=set(self._run.inputs), suspects=self._run.suspects, averages=averages or {})
         self._windows: list[Window] = []
         self._found: list[Alert] = []
         self._skipped = 0
@@ -154,8 +155,8 @@ class Monitor:
     def close(self) -> None:
         """Judges what is left, takes hooks off, and marks the record as ended in order."""
         if not self._closed:
-            self.disable()
             self._closed = True
+            self.disable()
             self._collector.close()
             if self._history:
                 self._history.close()
@@ -248,7 +249,7 @@ class Monitor:
 
     def _drain(self) -> None:
         begin = self._collector.now()
-        if window := self._collector.close_window():
+        if window := self._collector.close_window(is_last=self._closed and self._enabled):
             self._windows.append(window)
         self._judge(wait=True)
         self._collector.spent(begin)
@@ -257,8 +258,7 @@ class Monitor:
         """Judges the windows whose numbers have come, in order."""
         while self._windows and (wait or self._windows[0].pending.is_there()):
             window = self._windows.pop(0)
-            self._last_scale = fill(window.steps, window.sample, window.pending.read(),
-                                    self._last_scale, self._ranks)
+            self._last_scale = fill(window, self._last_scale, self._ranks)
             if window.sample is not None:
                 self._collector.observer.take(window.sample)
             self._note_formats(window.sample)
@@ -267,6 +267,10 @@ class Monitor:
                 for judge in self._judges:
                     found += judge.see_step(step)
                 self._tell_numbers(step)
+            for behind, norms in window.buffers.items():
+                is_last = self._closed and not self._windows and behind == max(window.buffers)
+                for judge in self._judges:
+                    found += judge.see_buffers(behind, norms, is_last)
             if window.sample is not None:
                 self._tell_sample(window.sample)
                 for judge in self._judges:

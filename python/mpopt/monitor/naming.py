@@ -1,7 +1,7 @@
 """Names of the parts of a training."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
@@ -32,6 +32,25 @@ def choose_modules(model: torch.nn.Module, values: str | bool | None) -> dict[st
     # The wrapped module, which comes last, replaces its wrapper.
     return {name: module for path, module in named if (name := _modules.plain_name(path)) and (
         pattern.search(name) if pattern else not any(True for _ in module.children()))}
+
+
+def list_state(model: torch.nn.Module, averages: Mapping[str, object]) -> Iterator[tuple[str, torch.Tensor]]:
+    """What a training changes without gradients, by name: buffers of the model, and averages of its weights."""
+    yield from model.named_buffers()
+    for name, average in averages.items():
+        if isinstance(average, torch.nn.Module):
+            yield from average.named_parameters(name)
+            yield from average.named_buffers(name)
+        else:
+            yield from list_tensors(name, average.state_dict())  # type: ignore[attr-defined]
+
+
+def list_tensors(name: str, state: object) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(state, torch.Tensor):
+        yield name, state
+    elif isinstance(state, dict | list | tuple):
+        for key, part in state.items() if isinstance(state, dict) else enumerate(state):
+            yield from list_tensors(f"{name}.{key}", part)
 
 
 class Names:

@@ -1,16 +1,63 @@
-"""MP515: state that stands still while the training goes on."""
+"""State that the training does not read: buffers and averages, MP501 and MP515, and kept casts, MP515."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 
 from mpopt.monitor.alerts import Alert
 from mpopt.monitor.judging import Judge, Run, Step
+
+#: Statistics of norms, which are finite from the start: what else holds Inf then is a mask.
+STATISTICS = ("running_mean", "running_var")
+
+
+def _name(names: Sequence[str]) -> tuple[str, str]:
+    """The layer and the name of the first of several buffers, and how many more there are."""
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    return names[0].rpartition(".")[0] or names[0], f"buffer '{names[0]}'{more}"
+
+
+class Buffers(Judge):
+    """MP501 of buffers: running statistics, averages of weights and caches, which a step that the
+    scaler leaves out has changed nevertheless. Those that hold Inf from the start are masks."""
+
+    def __init__(self, run: Run):
+        super().__init__(run)
+        self.memory |= {"finite": {}, "bad": None}
+
+    def see_step(self, step: Step) -> Iterator[Alert]:
+        if not math.isfinite(step.loss or 0.0) or step.total is not None and not math.isfinite(step.total):
+            self.memory["bad"] = step.step
+        return iter(())
+
+    def see_buffers(self, step: int, norms: dict[str, float], is_last: bool) -> Iterator[Alert]:
+        finite, found = self.memory["finite"], []
+        for name, norm in norms.items():
+            known = name in finite or name.rpartition(".")[2] in STATISTICS
+            if self.begins(f"buffer {name}", not math.isfinite(norm) and known, pause=1):
+                found.append(name)
+        if found:
+            yield self._tell(found, max(step, 0))
+        finite.update((name, step) for name, norm in norms.items() if math.isfinite(norm))
+
+    def _tell(self, names: list[str], step: int) -> Alert:
+        layer, named = _name(names)
+        before, bad = self.memory["finite"].get(names[0]), self.memory["bad"]
+        since = step if before is None else bad if bad is not None and bad > before else before + 1
+        was = "does so since the watch began" if before is None else f"was finite before step {before + 1}"
+        return Alert("MP501", "error", layer, step,
+                     f"step {step}: {named} holds NaN or Inf, and {was}: evaluation, which reads it, is invalid since step "
+                     f"{since}; restore it from a checkpoint of before, or compute it again (running statistics by "
+                     "torch.optim.swa_utils.update_bn, averages from the weights), and refuse the batch that is not finite "
+                     "before it reaches the module")
 
 
 class StandingState(Judge):
     """Casts of weights that autocast keeps, and buffers that moved before and do not any more."""
 
-    #: Looks at a buffer in which it is the same, after as many in which it moved.
-    SAME, MOVED = 3, 2
+    #: Looks in which a buffer has to have moved, and how many times as long as ever before it has to rest, and as the
+    #: monitor closes: what moves once in an epoch rests in each, and so do largest values so far, ever longer. No rest
+    #: is shorter than a window.
+    MOVED, RESTS, RESTS_AT_END, LEAST = 3, 4, 2, 8
 
     def __init__(self, run: Run):
         super().__init__(run)
@@ -22,16 +69,22 @@ class StandingState(Judge):
                         f"step {step.step}: weights change, and the outputs do not: autocast uses casts of "
                         "weights that it made before the last update, since one region lies around several steps; leave the "
                         "region in each step, before backward(), or pass cache_enabled=False")
-        buffers = self.memory["buffers"]
-        for name, norm in step.buffers.items():
-            before, moved, same = buffers.get(name, (None, 0, 0))
-            if before is not None and norm == before:
-                same += 1
-            elif before is not None:
-                moved, same = moved + 1, 0
-            buffers[name] = [norm, moved, same]
-            if self.begins(f"buffer {name}", moved >= self.MOVED and same >= self.SAME, pause=1):
-                yield Alert("MP515", "note", name.rpartition(".")[0] or name, step.step,
-                            f"step {step.step}: buffer '{name}' moved before and has stood still for {same} looks at it: "
-                            "evaluation uses its value of then; look for eval() without train() behind it, or an average "
-                            "that is not updated any more (nothing is wrong if that is meant)")
+
+    def see_buffers(self, step: int, norms: dict[str, float], is_last: bool) -> Iterator[Alert]:
+        buffers, found = self.memory["buffers"], []
+        for name, norm in norms.items():
+            before, at, longest, moved = buffers.get(name, (norm, step, self.LEAST, 0))
+            if norm != before:
+                longest, at, moved = max(longest, step - at), step, moved + 1
+            buffers[name] = [norm, at, longest, moved]
+            rests = moved >= self.MOVED and step - at >= longest * (self.RESTS_AT_END if is_last else self.RESTS)
+            if self.begins(f"buffer {name}", rests, pause=1):
+                found.append(name)
+        if found:
+            layer, named = _name(found)
+            at = buffers[found[0]][1]
+            yield Alert("MP515", "note", layer, step,
+                        f"step {step}: {named} moved before and has stood still since step {at}: evaluation is that of step "
+                        f"{at}; look for eval() without train() behind it, or an average that is not updated any more, and "
+                        "compute it again (torch.optim.swa_utils.update_bn) or go on from a checkpoint of then "
+                        "(nothing is wrong if that is meant)")

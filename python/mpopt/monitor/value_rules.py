@@ -155,30 +155,3 @@ class InputRange(Judge):
                             f"{number(hi)}, and {number(bounds[0])} to {number(bounds[1])} was "
                             "assumed: the judgement does not hold for it; mend the preprocessing, or "
                             f"judge again with --input {name}={number(lo)}:{number(hi)}")
-
-
-class Buffers(Judge):
-    """MP501 of buffers: running statistics, averages of weights and caches, which a step that the
-    scaler leaves out has changed nevertheless. Those that hold Inf from the start are masks."""
-
-    def __init__(self, run: Run):
-        super().__init__(run)
-        self.memory |= {"finite": {}}
-
-    def see_step(self, step: Step) -> Iterator[Alert]:
-        if not math.isfinite(step.loss or 0.0) or step.total is not None and not math.isfinite(step.total):
-            # The traces of the batch show in the next sample.
-            self.wants_sample |= self.begins("bad step", bool(self.memory["finite"]))
-        else:
-            self.begins("bad step", False)
-        finite = self.memory["finite"]
-        for name, norm in step.buffers.items():
-            if math.isfinite(norm):
-                finite[name] = step.step
-            if not self.begins(f"buffer {name}", not math.isfinite(norm) and name in finite, pause=1):
-                continue
-            yield Alert("MP501", "error", name.rpartition(".")[0] or name, step.step,
-                        f"step {step.step}: buffer '{name}' holds NaN or Inf, and was finite in step "
-                        f"{finite[name]}: evaluation, which reads it, is not valid since; restore it from a "
-                        "checkpoint or compute it again (torch.optim.swa_utils.update_bn), and refuse "
-                        "the batch that is not finite before it reaches the module")

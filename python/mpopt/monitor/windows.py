@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
 
 from mpopt.monitor.judging import Sample, Step
 from mpopt.monitor.packs import Pending
@@ -17,16 +16,22 @@ class Window:
     pending: Pending
     steps: list[Step]
     sample: Sample | None
+    #: By step: the norms of float buffers behind it, by name.
+    buffers: dict[int, dict[str, float]] = dataclasses.field(default_factory=dict)
 
 
-def fill(steps: Sequence[Step], sample: Sample | None, numbers, last_scale: float | None,
-         ranks: Ranks | None) -> float | None:
-    """Puts the numbers of a pack where they belong. `last_scale` is the one after the step
+def fill(window: Window, last_scale: float | None, ranks: Ranks | None) -> float | None:
+    """Puts the numbers of the window's pack where they belong. `last_scale` is the one after the step
     before; returned is the one after the last of these."""
+    steps, sample = window.steps, window.sample
     by_step = {step.step: step for step in steps}
     raw: dict[int, dict[int, float]] = {step.step: {} for step in steps}
     changed: dict[int, dict[int, float]] = {step.step: {} for step in steps}
-    for (word, at, *rest), values in numbers:
+    for (word, at, *rest), values in window.pending.read():
+        if word == "buffers":
+            # Those of each device by themselves, and also behind the last step.
+            window.buffers.setdefault(at, {}).update(zip(rest[0], values, strict=True))
+            continue
         step = by_step[at]
         if word in ("norms", "changed"):
             into = (raw if word == "norms" else changed)[at]
@@ -37,9 +42,6 @@ def fill(steps: Sequence[Step], sample: Sample | None, numbers, last_scale: floa
         elif word == "input":
             lo, hi = step.inputs.get(rest[0], (math.inf, -math.inf))
             step.inputs[rest[0]] = _least(lo, values[0]), -_least(-hi, -values[1])
-        elif word == "buffers":
-            # Those of each device by themselves.
-            step.buffers |= dict(zip(rest[0], values, strict=True))
         elif word == "amax":
             step.amax[rest[0]] = tuple(values)
         elif word == "kept_cast":
