@@ -74,24 +74,26 @@ class Cache:
                 stored = json.loads(self.path.read_text(encoding="utf-8"))
                 self.known = dict(stored["files"]) if stored["key"] == self.key else {}
 
-    def find(self, path: str) -> tuple[list[Finding], str] | None:
+    def find(self, path: str) -> tuple[list[Finding], str, tuple[str, ...]] | None:
         """The findings that are still those of a file, and why it is refused."""
         try:
             entry = self.known[path]
             if any(digest_file(each) != before for each, before in entry["read"].items()):
                 return None
-            found = [Finding(**dict(zip(FIELDS, row, strict=True))) for row in entry["findings"]], str(entry["error"])
+            found = [Finding(**dict(zip(FIELDS, row, strict=True))) for row in entry["findings"]], str(entry["error"]), \
+                tuple(map(str, entry["unfollowed"]))
         except (AttributeError, KeyError, TypeError, ValueError):
             return None
         self.kept[path] = entry
         return found
 
-    def keep(self, path: str, findings: list[Finding], read: Iterable[str], error: str) -> None:
+    def keep(self, path: str, findings: list[Finding], read: Iterable[str], error: str,
+             unfollowed: tuple[str, ...]) -> None:
         digests = {each: digest_file(each) for each in (os.path.abspath(path), *read)}
         # Standard input is another text each time.
         if all(digests.values()):
             rows = [[getattr(finding, name) for name in FIELDS] for finding in findings]
-            self.kept[path] = {"read": digests, "findings": rows, "error": error}
+            self.kept[path] = {"read": digests, "findings": rows, "error": error, "unfollowed": unfollowed}
 
     def write(self) -> None:
         """A result that cannot be written is computed anew the next time."""

@@ -31,11 +31,13 @@ class Calls:
     def evaluate_Call(self, node: ast.Call) -> Value:
         callee = self.evaluate_callee(node.func)
         arguments: list[Value] = []
+        keywords: dict[str, Value] = {}
         for argument in node.args:
             value = self.evaluate(argument.value if isinstance(argument, ast.Starred) else argument)
             is_many = isinstance(argument, ast.Starred) and value.kind == values.SEQUENCE
             arguments += value.parts if is_many else [value]
-        keywords: dict[str, Value] = {}
+            if isinstance(argument, ast.Starred) and not is_many:
+                keywords["**"] = value  # Nobody knows which parameters it gives.
         for keyword in node.keywords:
             value = self.evaluate(keyword.value)
             if keyword.arg is not None:

@@ -122,6 +122,8 @@ class Linted:
     is_refused: bool = False
     # The other files that were read for it.
     read: tuple[str, ...] = ()
+    # The functions that calls were not followed into.
+    unfollowed: tuple[str, ...] = ()
 
 
 def lint_file(path: str, selected: set[str], fix: str, roots: tuple[str, ...] = ()) -> Linted:
@@ -132,13 +134,16 @@ def lint_file(path: str, selected: set[str], fix: str, roots: tuple[str, ...] = 
         fix = "" if path.endswith(notebook.SUFFIX) or configuration.is_one(path) else fix
         fixed = linter.fix_text(text, path, selected)[0] if fix else text
         read: set[str] = set()
-        found = linter.lint_text(fixed if fix == "fix" else text, path, selected, None if fix else project.load(roots), read)
+        unfollowed: set[str] = set()
+        found = linter.lint_text(fixed if fix == "fix" else text, path, selected, None if fix else project.load(roots), read,
+                                 unfollowed)
     except source.SourceError as error:
         return Linted([], error=str(error), is_refused=configuration.is_one(path))
     except Exception as error:  # noqa: BLE001: the other files are judged all the same.
         return Linted([], error=f"cannot be judged ({type(error).__name__}): please report it")
     # Changes are made by now, and take long to go from one process to another.
-    return Linted([dataclasses.replace(finding, change=None) for finding in found], text, fixed, read=tuple(read))
+    return Linted([dataclasses.replace(finding, change=None) for finding in found], text, fixed, read=tuple(read),
+                  unfollowed=tuple(sorted(unfollowed)))
 
 
 def lint_files(files: list[str], selected: set[str], fix: str, jobs: int, roots: tuple[str, ...]):
@@ -167,12 +172,12 @@ def lint_cached(files: list[str], selected: set[str], fix: str, options, roots: 
     judged = lint_files([path for path in files if path not in known], selected, fix, options.jobs, roots)
     for path in files:
         if path in known:
-            findings, error = known[path]
-            yield path, Linted(findings, error=error, is_refused=bool(error))
+            findings, error, unfollowed = known[path]
+            yield path, Linted(findings, error=error, is_refused=bool(error), unfollowed=unfollowed)
             continue
         path, linted = next(judged)
         if not linted.error or linted.is_refused:
-            kept.keep(path, linted.findings, linted.read, linted.error)
+            kept.keep(path, linted.findings, linted.read, linted.error, linted.unfollowed)
         yield path, linted
     kept.write()
 
@@ -234,14 +239,15 @@ def list_roots(paths: list[str]) -> tuple[str, ...]:
 def make_report(judged: Iterable[tuple[str, Linted]], paths: list[str], files: list[str], errors: list[tuple[str, str]]) -> formats.Report:
     """The report on the files of paths; `errors` are those of folders. Configurations that are refused are passed
     over where no path names them."""
-    findings, read = [], 0
+    findings, read, unfollowed = [], 0, []
     for path, linted in judged:
         if not linted.error:
             read += 1
             findings += linted.findings
+            unfollowed += [(path, linted.unfollowed)] if linted.unfollowed else []
         elif not linted.is_refused or path in paths:
             errors.append((path, linted.error))
-    return formats.Report(merge(findings, files), read, errors)
+    return formats.Report(merge(findings, files), read, errors, unfollowed)
 
 
 def run(options) -> int:

@@ -183,8 +183,8 @@ class Expressions(Calls):
             if value.kind == values.CONSTANT and isinstance(value.parts, (int, float)):
                 return values.constant(-value.parts)
             return value
-        if isinstance(node.op, ast.Not) and value.kind == values.CONSTANT:
-            return values.constant(not value.parts)
+        if isinstance(node.op, ast.Not) and (value.kind == values.CONSTANT or value.has(values.ABSENT)):
+            return Value(values.CONSTANT, parts=not value.parts, facts=value.facts & {values.ABSENT})
         return value if isinstance(node.op, ast.Invert) else NOTHING
 
     def evaluate_BinOp(self, node: ast.BinOp) -> Value:
@@ -292,9 +292,12 @@ class Expressions(Calls):
         return value
 
     def evaluate_Compare(self, node: ast.Compare) -> Value:
-        self.evaluate(node.left)
+        left = self.evaluate(node.left)
         for operand in node.comparators:
             self.evaluate(operand)
+        # What is absent is None, and nothing else.
+        if left.has(values.ABSENT) and isinstance(node.ops[0], (ast.Is, ast.IsNot)) and values.is_none(node.comparators[0]):
+            return Value(values.CONSTANT, parts=isinstance(node.ops[0], ast.Is), facts=left.facts)
         return NOTHING
 
     def evaluate_IfExp(self, node: ast.IfExp) -> Value:

@@ -19,11 +19,17 @@ GITHUB_LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """`files`: how many were judged; `errors`: those that could not be, with why."""
+    """`files`: how many were judged; `errors`: those that could not be, with why; `unfollowed`: those whose calls were
+    not followed into functions, with these."""
 
     findings: list[Finding]
     files: int
     errors: list[tuple[str, str]]
+    unfollowed: list[tuple[str, tuple[str, ...]]] = dataclasses.field(default_factory=list)
+
+
+# Files that a line of text names; JSON has all.
+MOST_NAMED = 3
 
 
 def count(number: int, word: str) -> str:
@@ -47,12 +53,16 @@ def write_text(report: Report) -> str:
         lines.append("mpopt --explain RULE prints the reason and the fixes")
     elif report.files or not report.errors:
         lines.append(f"no findings in {count(report.files, 'file')}")
+    if cut := report.unfollowed:
+        named = ", ".join(printable(path) for path, _ in cut[:MOST_NAMED]) + (f" and {len(cut) - MOST_NAMED} more" if len(cut) > MOST_NAMED else "")
+        lines.append(f"not followed to their end: calls of long or deep functions in {named}; each function is judged by itself")
     return "".join(f"{line}\n" for line in lines)
 
 
 def write_json(report: Report) -> str:
     return json.dumps({"schema": SCHEMA, "findings": [finding.as_json() for finding in report.findings],
-                       "errors": [{"file": path, "message": error} for path, error in report.errors]},
+                       "errors": [{"file": path, "message": error} for path, error in report.errors],
+                       "unfollowed": [{"file": path, "functions": list(functions)} for path, functions in report.unfollowed]},
                       indent=2, ensure_ascii=False) + "\n"
 
 
@@ -82,7 +92,10 @@ def write_sarif(report: Report) -> str:
                 "toolExecutionNotifications": [{
                     "level": "error", "message": {"text": error},
                     "locations": [{"physicalLocation": {"artifactLocation": {"uri": as_uri(path)}}}],
-                } for path, error in report.errors]}],
+                } for path, error in report.errors] + [{
+                    "level": "note", "message": {"text": f"calls not followed: {', '.join(functions)}"},
+                    "locations": [{"physicalLocation": {"artifactLocation": {"uri": as_uri(path)}}}],
+                } for path, functions in report.unfollowed]}],
             "results": [{
                 "ruleId": finding.rule, "ruleIndex": index[finding.rule],
                 "level": SARIF_LEVELS[finding.severity],

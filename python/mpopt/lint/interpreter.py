@@ -34,6 +34,8 @@ MOST_STEPS, MOST_STEPS_A_LINE = 10_000, 20
 # Steps a line that functions of other files leave: going once through a script takes some 4.
 LEFT_A_LINE = 8
 MOST_CALLS = 8  # Calls within calls.
+# Decorators behind which a function gets the arguments that a call gives.
+KEEPING_DECORATORS = library.NO_GRAD | {"staticmethod", "classmethod"}
 
 
 @dataclasses.dataclass(eq=False)
@@ -205,7 +207,7 @@ class Interpreter(Expressions, Methods, Options, Statements, Sums):
     """See the head of this file; its parts are in expressions.py (with calls.py),
     methods.py, options.py and statements.py."""
 
-    def __init__(self, script: Script, project: Project | None = None):
+    def __init__(self, script: Script, project: Project | None = None, patience: int = 1):
         self.program = Program(script)
         self.script, self.project = script, project
         # By path: the variables of the files of the project that are used; None while one is gone through.
@@ -240,7 +242,9 @@ class Interpreter(Expressions, Methods, Options, Statements, Sums):
         self.left_at: int | None = None
         # By function, arguments and surroundings: what a call of a function of another file gave. See `recall`.
         self.recalled: dict[tuple, Recalled] = {}
-        self.most_steps = MOST_STEPS + MOST_STEPS_A_LINE * len(script.starts)
+        # Functions that a call was not followed into, since the steps were used up.
+        self.unfollowed: set[Function] = set()
+        self.most_steps = patience * (MOST_STEPS + MOST_STEPS_A_LINE * len(script.starts))
         self.most_spent = self.most_steps - LEFT_A_LINE * len(script.starts)
         self.evaluators = self.list_handlers("evaluate_")
         self.runners = self.list_handlers("run_")
@@ -328,13 +332,16 @@ class Interpreter(Expressions, Methods, Options, Statements, Sums):
 
     def invoke(self, function: Function, arguments: list[Value], keywords: dict[str, Value], node) -> Value:
         """The value of a call of a function of the file, whose events join the block."""
-        function.called = True
-        if function in self.active or len(self.active) >= MOST_CALLS or self.steps - self.spent > self.most_steps:
+        if function in self.active:
+            return NOTHING
+        if len(self.active) >= MOST_CALLS or self.steps - self.spent > self.most_steps:
+            self.unfollowed.add(function)
             return NOTHING
         if function.script is self.program.script or self.left_at is not None:
             return self.follow(function, arguments, keywords)
         # The script's own functions, with its training, are followed when those of other files are not any more.
         if self.spent > self.most_spent:
+            self.unfollowed.add(function)
             self.record(events.OPAQUE, node, callee=Value(name=function.name), arguments=tuple(arguments), keywords=keywords)
             return NOTHING
         with self.elsewhere():
@@ -353,7 +360,9 @@ class Interpreter(Expressions, Methods, Options, Statements, Sums):
 
     def follow(self, function: Function, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         if self.left_at is not None and self.spent + self.steps - self.left_at > self.most_spent:
+            self.unfollowed.add(function)
             return NOTHING
+        function.called = True
         if any(decorator.endswith("staticmethod") for decorator in function.decorators):
             arguments = [argument for argument in arguments
                          if argument.kind not in (values.INSTANCE, values.MODULE) or argument.parts is not function.owner]
@@ -430,7 +439,7 @@ class Interpreter(Expressions, Methods, Options, Statements, Sums):
             if value is None and index < len(arguments) and index < count:
                 value = arguments[index]
             if value is None and default is not None and self.active.count(function) == 1:
-                value = self.default(function, default, is_called)
+                value = self.default(function, parameter, default, is_called and "**" not in keywords)
             if value is values.NUMBER:
                 value = value.replaced(path=name, origin=parameter)
             elif value is None or value.kind == values.UNKNOWN and not value.facts and not value.path and not value.name:
@@ -445,14 +454,17 @@ class Interpreter(Expressions, Methods, Options, Statements, Sums):
             rest = {name: value for name, value in keywords.items() if name not in named}
             self.scope.put(syntax.kwarg.arg, Value(values.MAPPING, parts=rest) if is_called and "**" not in rest else NOTHING)
 
-    def default(self, function: Function, default: ast.expr, is_called: bool) -> Value | None:
+    def default(self, function: Function, parameter: ast.arg, default: ast.expr, is_called: bool) -> Value | None:
         """The default of a parameter that is not given. A constant is no answer: a caller outside the file may
-        give another; a number is one in a call that the file has, and no option of the script."""
+        give another; a number is one in a call that the file has, and no option of the script, and what is None in
+        a call is known to be absent there."""
         scope, self.scope = self.scope, function.scope
         try:
             value = self.evaluate(default)
         finally:
             self.scope = scope
+        if is_called and values.is_none(default) and KEEPING_DECORATORS.issuperset(function.decorators):
+            return Value(path=parameter.arg, origin=parameter, facts=frozenset({values.ABSENT}))
         is_number = is_called and isinstance(value.constant, float)
         if not is_number and isinstance(value.constant, (int, float)) and not isinstance(value.constant, bool):
             return values.NUMBER  # Whatever is given is a number.

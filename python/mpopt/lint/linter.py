@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 
-from mpopt.lint import configuration, fixes, notebook, rules, source, table
+from mpopt.lint import configuration, events, fixes, notebook, rules, source, table
 from mpopt.lint.findings import Finding, is_silenced
 from mpopt.lint.interpreter import Interpreter
 from mpopt.lint.project import Project
 
 # Passes of `fix_text`: a fix may uncover what another rule finds.
 MOST_PASSES = 4
+# Times as many steps that a file with a training has, where its calls use them up.
+PATIENCE = 8
 
 
 def lint_text(text: str, path: str = "<text>", selected: set[str] | None = None,
-              project: Project | None = None, read: set[str] | None = None) -> list[Finding]:
+              project: Project | None = None, read: set[str] | None = None, unfollowed: set[str] | None = None) -> list[Finding]:
     """The findings in a script, by line; those of comments that silence them left out.
 
     `selected`: names of rules, None for all; `project`: the files that it may import, in which there may be
-    findings, too; `read`: takes those that were read. `source.SourceError`: the text is no Python."""
-    return source.in_deep_thread(lint_here, text, path, selected, project, read)
+    findings, too; `read`: takes those that were read; `unfollowed`: takes the functions that calls were not followed into. `source.SourceError`: the text is no Python."""
+    return source.in_deep_thread(lint_here, text, path, selected, project, read, unfollowed)
 
 
 def lint_here(text: str, path: str, selected: set[str] | None, project: Project | None = None,
-              read: set[str] | None = None) -> list[Finding]:
+              read: set[str] | None = None, unfollowed: set[str] | None = None) -> list[Finding]:
     """The same in this thread, whose stack has to be deep enough."""
     book = source.read_notebook(text) if path.endswith(notebook.SUFFIX) else None
     script = project.find_script(text, path) if project is not None and book is None else None
@@ -35,8 +37,14 @@ def lint_here(text: str, path: str, selected: set[str] | None, project: Project 
         script.path = path
     interpreter = Interpreter(script, project)
     program = interpreter.interpret()
+    if interpreter.unfollowed and program.of_kind(*events.BACKWARDS, *events.STEPS):
+        # A training lies behind long libraries; most files of a project do not use their steps up.
+        interpreter = Interpreter(script, project, PATIENCE)
+        program = interpreter.interpret()
     if read is not None:
         read |= {*interpreter.imported, *interpreter.configurations}
+    if unfollowed is not None:
+        unfollowed |= {function.name for function in interpreter.unfollowed}
     records = table.load()
     reports = [(records[name], report) for name, check in rules.load().items()
                if selected is None or name in selected for report in check(program)]

@@ -53,7 +53,7 @@ class Methods:
             self.record(events.MANAGED_BACKWARD, node, subject=positional[0] if positional else NOTHING, callee=base)
             return NOTHING
         scaler = base.parts if base.has("scaled") and isinstance(base.parts, Value) else None
-        self.record(events.BACKWARD, node, subject=base, scaler=scaler)
+        self.record(events.BACKWARD, node, subject=base, scaler=scaler, arguments=tuple(positional))
         return NOTHING
 
     # --- Objects whose kind is known ---
@@ -179,7 +179,9 @@ class Methods:
                 return base if method == "to" and not self.may_have_dtype(arguments, keywords) else \
                     base.replaced(dtype="")
             self.record(events.CAST, node, subject=base, dtype=dtype, arguments=(*arguments, *keywords.values()))
-            return base.replaced(dtype=dtype, origin=base.origin)
+            # What was summed in FP32 and is rounded then has lost none of its terms.
+            was_wide = dtype in values.LOW and base.dtype not in values.LOW
+            return base.replaced(dtype=dtype, origin=base.origin, facts=base.facts - {"sum"} if was_wide else base.facts)
         if method == "type_as" and arguments:
             return base.replaced(dtype=arguments[0].dtype)
         if method in ("item", "size", "dim", "numel"):

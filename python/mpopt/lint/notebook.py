@@ -19,6 +19,11 @@ CONTINUED = re.compile(r"^\s*([\w., ]+=\s*)?[%!].*\\\s*$")
 # Magics that IPython takes without their sign.
 AUTOMAGIC = re.compile(r"^(cd|ls|ll|pwd|mkdir|rmdir|cp|mv|rm|cat|less|more|man|pip|conda)(\s+[\w./~-].*)?$")
 
+# The prompts of Python's and IPython's sessions before a line.
+SESSION = re.compile(r"^\s*(?:>>>|In \[\d+\]:)(?: |$)", re.M)
+PROMPT = re.compile(r"^\s*(?:>>>|\.\.\.|In \[\d+\]:|   +\.\.\.+:)(?: |$)")
+HEAD = re.compile(r"^(?:[ \t]*(?:#[^\n]*)?\n)+")
+
 
 class NotebookError(Exception):
     """The text is one line."""
@@ -56,13 +61,19 @@ def read(text: str) -> Notebook:
 
 def as_python(code: str) -> str:
     """A cell with as many lines, in which what is IPython's own does nothing."""
-    if code.startswith("%%") and not PYTHON_MAGICS.match(code):
+    # Comments may stand before a magic of the cell.
+    head = HEAD.sub("", code)
+    if head.startswith("%%") and not PYTHON_MAGICS.match(head):
         return "\n".join(f"# {line}" for line in code.split("\n"))
     if is_python(code):
         return code
     lines: list[str] = []
     goes_on = False
+    is_session = SESSION.search(code) is not None
     for line in code.split("\n"):
+        if is_session:
+            # What is pasted from a session: its results are no program.
+            line = PROMPT.sub("", line) if PROMPT.match(line) else "pass"
         is_rest, goes_on = goes_on, line.rstrip().endswith("\\") if goes_on else bool(CONTINUED.match(line))
         line = "" if is_rest else AUTOMAGIC.sub("pass", MAGIC.sub(r"\1pass", line))
         lines.append(ASSIGNED.sub(r"\1None", line))

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable
 
 from mpopt import _input_files
-from mpopt.lint import configuration, notebook
+from mpopt.lint import configuration, fstrings, notebook
 from mpopt.lint.script import Script
 
 LARGEST = 8 << 20
@@ -109,7 +109,7 @@ def _parse_tree(text: str) -> ast.Module:
         with warnings.catch_warnings():
             # Invalid escapes in strings are the script's business.
             warnings.simplefilter("ignore")
-            return ast.parse(text)
+            return _parse(text)
     except (MemoryError, RecursionError) as error:
         raise SourceError("has a statement that nests deeper than Python's parser goes") from error
     except SyntaxError as error:
@@ -121,6 +121,16 @@ def _parse_tree(text: str) -> ast.Module:
         raise SourceError(f"line {line} is not valid {PYTHON}: {_first_line(error.msg)[:120]}") from error
     except ValueError as error:
         raise SourceError(f"cannot be parsed: {_first_line(str(error))}") from error
+
+
+def _parse(text: str) -> ast.Module:
+    """The tree of a text, also where its f-strings are of a newer grammar than this Python's."""
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        if sys.version_info >= (3, 12) or (older := fstrings.blank(text)) == text:
+            raise
+        return ast.parse(older)
 
 
 def _first_line(text: str) -> str:

@@ -207,6 +207,8 @@ class Statements:
 
     def run_If(self, node: ast.If) -> None:
         test, asked = self.ask(node.test)
+        if test.has(values.ABSENT) and test.kind != values.CONSTANT:
+            test = Value(values.CONSTANT, parts=False, facts=test.facts)
         self.program.branches.append((node, self.place(events.CALL, node)))
         sides, ends, outer = [], [], self.tests
         for outcome, suite in ((True, node.body), (False, node.orelse)):
@@ -222,7 +224,8 @@ class Statements:
         if test.kind == values.CONSTANT and len(ends) == 2:
             ends = [ends[0 if test.parts else 1]]
         self.scope.merge(ends or [{}])
-        self.block.items.append(Branch(node.test, *sides))
+        # A call that leaves an argument out takes one path.
+        self.block.items.append(Branch(ast.Constant(bool(test.parts)) if test.has(values.ABSENT) else node.test, *sides))
 
     def note_condition(self, changes: Changes) -> Changes:
         """The dtypes among the changes of a branch with its condition; modules are noted as chosen by it."""

@@ -7,6 +7,7 @@ them says nothing (`None`, an unknown call), the other's word is kept.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from collections.abc import Iterator
 from typing import Any
@@ -33,6 +34,7 @@ MAPPING = "mapping"        # `parts` is a dict from Python values to values
 MANAGER = "manager"        # an Accelerator, Fabric or engine that owns the training step
 
 ANY_OF = "any of"
+ABSENT = "absent"  # The fact of a value that is None where it is used: a parameter that the call leaves out.
 
 # Limits of values: a number beyond a double's range is none that a format holds, and longer texts,
 # sequences and mappings are data. What is larger is not known.
@@ -187,8 +189,13 @@ def _join_dtypes(values: list[Value]) -> Value:
                               facts=_common(values))
 
 
+def is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 def join(values: list[Value]) -> Value:
-    """The facts that hold for a value that is any of these."""
+    """The facts that hold for a value that is any of these; None is no answer."""
+    values = [value for value in values if ABSENT not in value.facts] or values
     if values and all(value is values[0] for value in values):
         return values[0]
     if any(value.kind == DTYPE for value in values) or len({value.constant for value in values

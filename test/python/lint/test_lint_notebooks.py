@@ -67,3 +67,20 @@ def test_commands_that_go_on_and_magics_without_a_sign(tmp_path):
 def test_no_cells(tmp_path):
     done = lint(write(tmp_path / "empty.ipynb", []))
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_pasted_sessions(tmp_path):
+    """Prompts and results of sessions, comments before a magic of the cell, and a body of three dots beside a magic."""
+    path = write(tmp_path / "train.ipynb", [
+        ("code", "#@title Install\n\n#@markdown Run this\n%%bash\nif [ ! -f X ]; then\n  apt-get update && x\nfi"),
+        ("code", ">>> import torch\n>>> model = torch.nn.Linear(4, 4)\n>>> for x in range(2):\n...     print(x)\n0\n1\n"
+                 ">>> model.half()\nLinear(in_features=4, out_features=4, bias=True)"),
+        ("code", "In [3]: y = [1,\n   ...:      2]\nOut[3]: [1, 2]"),
+        ("code", "%time y\ndef later():\n    ...\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)")])
+    finding, = json.loads(lint(path, "--format", "json").stdout)["findings"]
+    assert (finding["cell"], finding["line"], finding["rule"]) == (2, 7, "MP701")
+
+
+def test_output_that_is_no_session(tmp_path):
+    path = write(tmp_path / "bad.ipynb", [("code", "import torch\nmodel"), ("code", "Epoch 1: 100% 3/3 [00:01<00:00]")])
+    refused(lint(path), "cell 2, line 1 is not valid Python")

@@ -206,3 +206,48 @@ def test_a_long_library_leaves_steps_for_the_script(tmp_path):
               "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\ny = transform(1)\nfor x in loader:\n    step(model, optimizer, x)\n")
     write(tmp_path, {"library.py": library, "train.py": script})
     assert (f"{tmp_path}/train.py", 4, "MP736") in find(tmp_path)
+
+
+# -- Long libraries ------------------------------------------------------------------------------------
+
+
+def make_long(depth):
+    """A script whose library has modules that import one another, each with a function that calls the one before."""
+    files = {"lib/__init__.py": "", "lib/m0.py": "def f(x):\n    return x + 1\n", "lib/late.py": "def cast(model, x):\n    return model.half()\n"}
+    for level in range(1, depth):
+        files[f"lib/m{level}.py"] = f"from .m{level - 1} import f as before\ndef f(x):\n    return [before(x), before(x), before(x), before(x)]\n"
+    files["train.py"] = (f"import torch\nfrom lib.m{depth - 1} import f\nfrom lib.late import cast\nmodel = torch.nn.Linear(4, 4)\n"
+                         "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nbatches = f(torch.ones(3))\n"
+                         "model = cast(model, batches)\nfor x in batches:\n    model(x).mean().backward()\n    optimizer.step()\n")
+    return files
+
+
+def test_a_fault_behind_a_long_library(tmp_path, monkeypatch):
+    """The cast of what is trained is followed with eight times the steps."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, make_long(7))
+    files = project.Project((".",))
+    script = files.read(str(tmp_path / "train.py"))
+    first = interpreter.Interpreter(script, files)
+    first.interpret()
+    assert any(function.name == "cast" for function in first.unfollowed)
+    unfollowed: set[str] = set()
+    found = linter.lint_text(script.text, script.path, None, files, unfollowed=unfollowed)
+    assert "MP701" in [finding.rule for finding in found] and not unfollowed
+
+
+def test_calls_that_are_not_followed_are_told(tmp_path):
+    write(tmp_path, make_long(12))
+    done = lint(tmp_path, "--no-cache")
+    assert "not followed to their end: calls of long or deep functions in" in done.stdout and "train.py" in done.stdout
+    kept = [json.loads(lint(tmp_path, "--format", "json").stdout)["unfollowed"] for _ in range(2)]
+    assert kept[0] == kept[1] and any(entry["file"].endswith("train.py") and entry["functions"] for entry in kept[0])
+    assert "calls not followed" in lint(tmp_path, "--format", "sarif").stdout
+
+
+def test_a_function_that_no_call_reaches_is_gone_through():
+    """Calls of eight levels do not reach it, and it is judged by itself."""
+    chain = "".join(f"def f{level}(x):\n    return f{level + 1}(x)\n" for level in range(12))
+    text = ("import torch\n" + chain + "def f12(x):\n    loss = torch.nan_to_num(torch.nn.functional.mse_loss(x, x))\n"
+            "    loss.backward()\nf0(torch.ones(3))\n")
+    assert [(finding.rule, finding.line) for finding in linter.lint_text(text)] == [("MP749", 27)]

@@ -239,6 +239,12 @@ def infinite_mask_product(program: Program) -> Iterator[Report]:
 NAN_TEST = re.compile(r"isnan|isinf|isfinite")
 
 
+def asks_for_nan(program: Program, test: ast.AST) -> bool:
+    """True if a condition asks whether something is NaN, also by a name that got the answer before."""
+    asked = [test, *(program.find_assigned(node) for node in ast.walk(test) if isinstance(node, ast.Name))]
+    return any(NAN_TEST.search(program.script.code(node)) for node in asked)
+
+
 @rule
 def nan_replaced(program: Program) -> Iterator[Report]:
     if not program.of_kind(*events.BACKWARDS):
@@ -252,7 +258,7 @@ def nan_replaced(program: Program) -> Iterator[Report]:
             tensor = event.arguments[0]
         else:
             continue
-        if any(NAN_TEST.search(program.script.code(test)) for test, _ in event.tests):
+        if any(asks_for_nan(program, test) for test, _ in event.tests):
             continue  # The script sees them, and does something about it.
         for fact, word in (("loss", "the loss"), ("grad", "a gradient"), ("forward", "the model's result")):
             if tensor.has(fact) and (fact != "forward" or id(tensor.origin) in results):

@@ -12,3 +12,10 @@ def normalise(x):
     y = x / (x.sum(-1, keepdim=True) + 1e-3)
     z = x / x.sum(-1, keepdim=True).clamp(min=1e-3)
     return y + z + x / x.float().sum() + x / 2
+# case: a length that is rounded
+import torch
+
+def direct(lines, x):
+    direction = lines[..., 2:] - lines[..., :2]
+    sizes = torch.norm(direction, dim=-1).half()
+    return direction / sizes.unsqueeze(-1) + x / x.float().sum().half()

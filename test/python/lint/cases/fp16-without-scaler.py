@@ -139,3 +139,11 @@ for x in loader:
         loss = model(x).mean()
     loss.backward()
     optimizer.step()
+# case: a gradient that is given
+import torch
+
+def test_kernel(kernel, norm, x, gradient):
+    with torch.autocast("cuda", torch.float16):
+        y = norm(x)
+        y.backward(gradient)
+        kernel(x).backward(gradient)

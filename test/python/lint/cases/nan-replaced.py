@@ -46,3 +46,21 @@ def train(model, x, mask):
     scores = model(x)
     weights = torch.nan_to_num(scores.masked_fill(mask, float("-inf")) * mask)
     weights.mean().backward()
+# case: where a count of them is told
+import torch
+
+def sample(model, optimizer, logger, x):
+    score = model(x)
+    num_nans = torch.sum(torch.isnan(score.mean(-1)))
+    if num_nans > 0:
+        logger.warning(f"{num_nans} samples failed")
+        score.nan_to_num_(nan=0.01)
+    score.sum().backward()
+# case: where something else is asked
+import torch
+
+def sample(model, optimizer, logger, x, steps):
+    score = model(x)
+    if steps > 0:
+        score = score.nan_to_num()  # finds warning
+    score.sum().backward()
