@@ -312,8 +312,11 @@ def StandingState : MonitorRule<"MP515", "standing-state"> {
   let what = [{
     The cast that autocast made of a weight is still used after the weight has
     changed (error): one region of autocast lies around several steps, and keeps
-    its casts until it is left. Or a float buffer that changed before has had the
-    same norm in three looks in a row (note).
+    its casts until it is left. Or the outputs on a batch that the monitor was
+    given (`probe=`) are the same to the last bit while norms of weights changed
+    (error). Or a float buffer, or an average of weights (`averages=`), changed in
+    three looks and then has the same norm four times as long as ever before,
+    twice as long when the monitor closes (note).
   }];
   let why = [{
     Weights are updated and the model goes on computing with those of the first

@@ -15,7 +15,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from mpopt.lint import events, library, values
+from mpopt.lint import events, library, names, values
 from mpopt.lint.events import Block, Event
 from mpopt.lint.expressions import Expressions
 from mpopt.lint.methods import Methods
@@ -34,8 +34,6 @@ MOST_STEPS, MOST_STEPS_A_LINE = 10_000, 20
 # Steps a line that functions of other files leave: going once through a script takes some 4.
 LEFT_A_LINE = 8
 MOST_CALLS = 8  # Calls within calls.
-# Decorators behind which a function gets the arguments that a call gives.
-KEEPING_DECORATORS = library.NO_GRAD | {"staticmethod", "classmethod"}
 
 
 @dataclasses.dataclass(eq=False)
@@ -197,12 +195,6 @@ class Recalled:
     given: tuple[list[Value], dict[str, Value]]
 
 
-def is_of_main(statement: ast.stmt) -> bool:
-    """True if a statement runs only where its file is the one that is started: `if __name__ == "__main__"`."""
-    return isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.test, ast.Compare) \
-        and isinstance(statement.test.ops[0], ast.Eq) and getattr(statement.test.left, "id", "") == "__name__"
-
-
 class Interpreter(Expressions, Methods, Options, Statements, Sums):
     """See the head of this file; its parts are in expressions.py (with calls.py),
     methods.py, options.py and statements.py."""
@@ -316,7 +308,7 @@ class Interpreter(Expressions, Methods, Options, Statements, Sums):
         self.regions, self.loops, self.tests, self.no_grad, self.owner, self.frame = (), (), (), False, None, Frame(None, 0)
         try:
             with self.elsewhere():
-                self.run_suite([statement for statement in script.tree.body if not is_of_main(statement)])
+                self.run_suite([statement for statement in script.tree.body if not names.is_of_main(statement)])
             self.imported[path] = self.scope
         finally:
             self.program, self.block, self.scope, self.script, self.recalled = outer
@@ -463,7 +455,7 @@ class Interpreter(Expressions, Methods, Options, Statements, Sums):
             value = self.evaluate(default)
         finally:
             self.scope = scope
-        if is_called and values.is_none(default) and KEEPING_DECORATORS.issuperset(function.decorators):
+        if is_called and values.is_none(default) and library.KEEPING_DECORATORS.issuperset(function.decorators):
             return Value(path=parameter.arg, origin=parameter, facts=frozenset({values.ABSENT}))
         is_number = is_called and isinstance(value.constant, float)
         if not is_number and isinstance(value.constant, (int, float)) and not isinstance(value.constant, bool):

@@ -30,6 +30,8 @@ FP8_REGIONS = {f"{ENGINE}fp8_autocast": 2, f"{ENGINE}autocast": 2}
 DELAYED = "transformer_engine.common.recipe.DelayedScaling"
 NULL_CONTEXTS = {"contextlib.nullcontext", "contextlib.suppress", "contextlib.ExitStack"}
 NO_GRAD = {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}
+# Decorators behind which a function gets the arguments that a call gives.
+KEEPING_DECORATORS = NO_GRAD | {"staticmethod", "classmethod"}
 MANAGERS = {"accelerate.Accelerator", "lightning.fabric.Fabric"}
 CLIPS = {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"}
 # They give the module that they wrap, as far as precision goes.

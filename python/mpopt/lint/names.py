@@ -97,3 +97,9 @@ def list_imports(node: ast.Import | ast.ImportFrom):
     for alias in node.names:
         full = f"{module}.{alias.name}" if not module.endswith(".") else module + alias.name
         yield alias.asname or alias.name, full
+
+
+def is_of_main(statement: ast.stmt) -> bool:
+    """True if a statement runs only where its file is the one that is started: `if __name__ == "__main__"`."""
+    return isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.test, ast.Compare) \
+        and isinstance(statement.test.ops[0], ast.Eq) and getattr(statement.test.left, "id", "") == "__name__"

@@ -26,6 +26,7 @@ from mpopt.monitor.judging import LABELS, Sample, Step
 from mpopt.monitor.naming import Names, list_state
 from mpopt.monitor.observing import Observer
 from mpopt.monitor.packs import Pack
+from mpopt.monitor.probing import Probe
 from mpopt.monitor.projections import project
 from mpopt.monitor.protocol import KeptCasts, Protocol
 from mpopt.monitor.random_state import random_state
@@ -48,6 +49,8 @@ SAMPLED = (*RECORDED, "channel", "update", "ranks")
 #: Those that a rank does not look at because it alone is not sure of something: the others would
 #: not take part.
 TOGETHER = ("ranks",)
+#: Steps between two passes on the probe: one pass forward is a third of a step, 0.3 % of a hundred.
+PROBED = 100
 #: Steps of a window. Alerts are promised within ten, and a sample may have to be taken before.
 WINDOW = 8
 
@@ -74,13 +77,14 @@ class Collector:
     def __init__(self, model: torch.nn.Module, inner: torch.nn.Module, names: Names,
                  optimizers: Sequence, scaler: Scaler | None, ranks: Ranks | None, *,
                  periods: Mapping[str, int], pattern: PathLike | None, ledger: PathLike | None,
-                 compiled: bool, assumed: set[str], suspects: set[int], averages: Mapping[str, object]):
+                 compiled: bool, assumed: set[str], suspects: set[int], averages: Mapping[str, object],
+                 probe: Probe | None):
         self._model, self._inner, self._names = model, inner, names
         self._optimizers, self._scaler, self._ranks = optimizers, scaler, ranks
         self._periods, self._compiled, self._assumed = periods, compiled, assumed
         #: Parameters in whose gradients rows and columns of zeros are counted in a sample.
         self._suspects = suspects
-        self._averages = averages
+        self._averages, self._probe = averages, probe
         #: Kind, period and the rest that the number of a step has where the kind is due: the
         #: first sample comes at the end of the first window, when starts are over.
         self._plan = [(kind, period, min(period, WINDOW) - 1) for kind in SAMPLED
@@ -423,6 +427,8 @@ class Collector:
             self._pack.add(("live", self.step, [index for index, _ in chosen]), torch.stack(shares))
 
     def _sample_what_lies_still(self) -> None:
+        if self._probe and self.step % PROBED == min(PROBED, WINDOW) - 1:
+            self._look_at_probe()
         if "parameter" in self._due:
             self.observer.parameters()
             if not self._projected:
@@ -434,6 +440,17 @@ class Collector:
             self.observer.optimizer_state()
         if "ranks" in self._due and self._ranks and (gathered := self._ranks.gather()):
             self._pack.add(("ranks", self.step), *gathered)
+
+    def _look_at_probe(self) -> None:
+        # The hooks would take its pass for one of the training.
+        for handle in self._handles:
+            handle.remove()
+        self._values.detach()
+        try:
+            count, numbers = self._probe.look(self._names.parameters, self._device_type, self.autocast)
+            self._pack.add(("probe", self.step, 2 * count), numbers)
+        finally:
+            self._handles = [InputHook(self._model, self._see_batch)]
 
     def flush(self) -> None:
         """Leaves what is known in the file, should the process die."""

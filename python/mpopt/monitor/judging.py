@@ -72,6 +72,8 @@ class Step:
     metrics: dict[str, float] = dataclasses.field(default_factory=dict)
     #: True if autocast used the cast of a weight from before its change; None: not looked at.
     kept_cast: bool | None = None
+    #: Sums of what the model gives on the probe, and norms of parameters, where it was looked at.
+    probe: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     #: True if its gradients are in the record.
     recorded: bool = False
     #: Norms by parameter as they were right before they were unscaled, of those that something

@@ -20,6 +20,7 @@ from mpopt.monitor.loss_rules import LossCourse
 from mpopt.monitor.naming import Names, is_compiled
 from mpopt.monitor.optimizer_rules import LargeUpdate, LostUpdate, find_zero_epsilon, zero_epsilon
 from mpopt.monitor.projections import encode
+from mpopt.monitor.probing import Probe
 from mpopt.monitor.ranks import Ranks, RanksAgree, name_rank, own_rank, splits_layers
 from mpopt.monitor.record import DEFAULT, GRADIENT, VALUE, dtype_name
 from mpopt.monitor.replay import FirstBad
@@ -79,6 +80,8 @@ class Monitor:
                directory or above it
     averages   averages of weights by name, which are watched as buffers are: modules (`AveragedModel`, a
                copy of the model), or objects whose `state_dict` holds the tensors
+    probe      a batch, as a tensor, a tuple of arguments or a dictionary of keywords: the model is computed
+               on it in every hundredth step, and weights that change while its outputs do not are reported
     ranks      the process group whose ranks must hold the same parameters, or True for all;
                None: that of DDP; False: none
     compiled   whether the model runs under `torch.compile`, which does not see hooks that come
@@ -93,7 +96,7 @@ class Monitor:
                  periods: Mapping[str, int] | None = None, values: str | bool | None = None,
                  sinks: Sequence | None = None, actions: Mapping[str, str] | None = None,
                  thresholds: Mapping[str, float] | None = None, config: PathLike | None = None,
-                 averages: Mapping[str, object] | None = None, ranks=None, compiled: bool | None = None, enabled: bool = True):
+                 averages: Mapping[str, object] | None = None, probe=None, ranks=None, compiled: bool | None = None, enabled: bool = True):
         _torch_ops.require()
         self._optimizers = [] if optimizer is None else \
             list(optimizer) if isinstance(optimizer, tuple | list) else [optimizer]
@@ -123,7 +126,8 @@ class Monitor:
             model, self._inner, self._names, self._optimizers, self._scaler if scales else None,
             self._ranks, periods=checked, pattern=record, ledger=ledger,
             compiled=is_compiled(model) if compiled is None else compiled,
-            assumed=set(self._run.inputs), suspects=self._run.suspects, averages=averages or {})
+            assumed=set(self._run.inputs), suspects=self._run.suspects, averages=averages or {},
+            probe=None if probe is None else Probe(self._inner, probe))
         self._windows: list[Window] = []
         self._found: list[Alert] = []
         self._skipped = 0

@@ -313,7 +313,7 @@ def _op_by_op() -> contextlib.AbstractContextManager:
 
 
 @contextlib.contextmanager
-def _untouched(model: torch.nn.Module, parameters) -> Iterator[None]:
+def untouched(model: torch.nn.Module, parameters) -> Iterator[None]:
     """Gives back gradients, buffers and the generators' state as they were."""
     gradients = [parameter.grad for parameter in parameters]
     buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
@@ -369,7 +369,7 @@ def find_first_bad(model: torch.nn.Module, parameters, batch, *,
     scale     the loss scale of the backward pass
     random    state of the random generators (`Monitor.kept["random"]`); default: as they are"""
     parameters = list(parameters)
-    with _untouched(model, parameters), torch.enable_grad(), _op_by_op():
+    with untouched(model, parameters), torch.enable_grad(), _op_by_op():
         if random is not None:
             set_random_state(random)
         # Casts that a surrounding autocast kept would not be seen again.

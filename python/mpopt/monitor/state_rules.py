@@ -58,6 +58,8 @@ class StandingState(Judge):
     #: monitor closes: what moves once in an epoch rests in each, and so do largest values so far, ever longer. No rest
     #: is shorter than a window.
     MOVED, RESTS, RESTS_AT_END, LEAST = 3, 4, 2, 8
+    #: The change of a norm that shows in weights of BF16.
+    SEEN = 2.0**-9
 
     def __init__(self, run: Run):
         super().__init__(run)
@@ -69,6 +71,21 @@ class StandingState(Judge):
                         f"step {step.step}: weights change, and the outputs do not: autocast uses casts of "
                         "weights that it made before the last update, since one region lies around several steps; leave the "
                         "region in each step, before backward(), or pass cache_enabled=False")
+        if step.probe is not None:
+            yield from self._see_probe(step)
+
+    def _see_probe(self, step: Step) -> Iterator[Alert]:
+        outputs, weights = step.probe
+        before, self.memory["probe"] = self.memory.get("probe"), [list(outputs), list(weights)]
+        if not outputs or before is None or not all(map(math.isfinite, outputs)):
+            return
+        # A change of half a unit in the last place of BF16 reaches the casts of weights.
+        moved = max((abs(now - then) / then for now, then in zip(weights, before[1], strict=True) if then > 0), default=0.0)
+        if self.begins("probe", before[0] == list(outputs) and moved >= self.SEEN):
+            yield Alert("MP515", "error", "", step.step,
+                        f"step {step.step}: norms of weights changed by up to {moved:.2%} since the last look, and the outputs on the "
+                        "probe are the same to the last bit: the model computes with copies or casts of weights from before; make "
+                        "them anew after each update (casts in a cache, a graph that was captured, a copy in 16 bits)")
 
     def see_buffers(self, step: int, norms: dict[str, float], is_last: bool) -> Iterator[Alert]:
         buffers, found = self.memory["buffers"], []

@@ -44,6 +44,8 @@ def fill(window: Window, last_scale: float | None, ranks: Ranks | None) -> float
             step.inputs[rest[0]] = _least(lo, values[0]), -_least(-hi, -values[1])
         elif word == "amax":
             step.amax[rest[0]] = tuple(values)
+        elif word == "probe":
+            step.probe = tuple(values[:rest[0]]), tuple(values[rest[0]:])
         elif word == "kept_cast":
             step.kept_cast = values[0] != rest[0]
         elif word == "metric":

@@ -161,6 +161,47 @@ def test_a_region_around_the_loop(around, cache, told):
         assert found[0].severity == "error" and "one region lies around several steps" in found[0].message
 
 
+class Through(torch.autograd.Function):
+    """The copy, whose gradient is the weight's."""
+
+    @staticmethod
+    def forward(context, weight, copy):
+        return copy
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient, None
+
+
+class Cached(nn.Module):
+    """A layer that computes with a copy of its weight in 16 bits, which may be made once."""
+
+    def __init__(self, is_stale):
+        super().__init__()
+        torch.manual_seed(0)
+        self.inner, self.is_stale, self.copy = nn.Linear(trainings.FEATURES, trainings.CLASSES), is_stale, None
+        self.dropout = nn.Dropout(0.5)
+
+    def forward(self, x):
+        if self.copy is None or not self.is_stale:
+            self.copy = self.inner.weight.detach().bfloat16()
+        return nn.functional.linear(self.dropout(x), Through.apply(self.inner.weight, self.copy.float()))
+
+
+@pytest.mark.parametrize("is_stale, form", [(True, tuple), (True, dict), (False, tuple)])
+def test_weights_that_change_while_outputs_do_not(is_stale, form):
+    model = Cached(is_stale)
+    optimizer, batches = torch.optim.SGD(model.parameters(), 0.05), Blobs()
+    x = batches(0)[0]
+    with Monitor(model, optimizer, record=None, sinks=[], config="none", probe={"x": x} if form is dict else x) as monitor:
+        for step in range(120):
+            if step == 108:
+                assert all(module.training for module in model.modules())
+            take_step(monitor, model, optimizer, batches(step))
+        found = [alert for alert in monitor.alerts if alert.rule == "MP515"]
+    assert [(alert.step, alert.severity) for alert in found] == ([(107, "error")] if is_stale else [])
+
+
 # -- Buffers ------------------------------------------------------------------------------------------
 
 
