@@ -64,7 +64,7 @@ def find_casts(program: Program, module: Value, making: events.Event, dtypes=LOW
     is_part = is_trained_in_part(program, module)
     dtypes = ("f16",) if is_part else dtypes
     casts = {id(event): event for event in program.casts.get(module.identity, ())
-             if not is_cast_untrained(program, event)} if module.identity else {}
+             if not is_cast_untrained(program, event) and not is_other_case(program, event, making)} if module.identity else {}
     if not any(event.dtype in dtypes for event in casts.values()):
         return []
     found: dict[int, events.Event] = {}
@@ -77,6 +77,11 @@ def find_casts(program: Program, module: Value, making: events.Event, dtypes=LOW
                 if event.dtype in dtypes:
                     found[id(event.node)] = event
     return list(found.values())
+
+
+def is_other_case(program: Program, cast: events.Event, making: events.Event) -> bool:
+    """True if the condition that chooses a cast's dtype is the opposite of one under which the optimizer is made."""
+    return any(cast.when == events.describe(program.script, test, not outcome) for test, outcome in making.tests)
 
 
 def is_cast_untrained(program: Program, cast: events.Event) -> bool:

@@ -431,3 +431,26 @@ net, head = torch.nn.Linear(4, 4).to(torch.bfloat16), torch.nn.Linear(4, 4).bflo
 optimizer = torch.optim.AdamW(list(net.parameters()) + list(head.parameters()))
 head(net(x)).mean().backward()
 optimizer.step()
+# case: a dtype of the copies that are not trained
+import torch
+from transformers import AutoModelForCausalLM
+
+def build(path, is_actor):
+    dtype = torch.float32 if is_actor else torch.bfloat16
+    model = AutoModelForCausalLM.from_pretrained(path, torch_dtype=dtype)
+    model.to(dtype)
+    optimizer = None
+    if is_actor:
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    return model, optimizer
+# case: a dtype of the copies that are trained
+import torch
+from transformers import AutoModelForCausalLM
+
+def build(path, is_actor):
+    dtype = torch.bfloat16 if is_actor else torch.float32
+    model = AutoModelForCausalLM.from_pretrained(path, torch_dtype=dtype)  # finds warning
+    optimizer = None
+    if is_actor:
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    return model, optimizer
