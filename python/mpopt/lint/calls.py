@@ -378,6 +378,8 @@ class Calls:
         elif op in library.AUTOCAST_LOW and self.low_region():
             dtype = self.low_region()
         elif op in library.AUTOCAST_FP32 and self.low_region():
+            if tensor.dtype in values.LOW:
+                self.program.widened.add(id(tensor.origin))
             dtype = "f32"
         elif op not in library.KEEPING and op not in library.AUTOCAST_FP32:
             dtype = tensor.dtype if op in library.AUTOCAST_LOW else ""

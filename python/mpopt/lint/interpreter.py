@@ -81,6 +81,8 @@ class Program:
     chosen: dict[tuple[str, bool], set] = dataclasses.field(default_factory=dict)
     # The sums in 16 bits from which the losses of backward passes come.
     low_sums: list[Sum] = dataclasses.field(default_factory=list)
+    # The origins of tensors in 16 bits that ops take which a region computes in FP32.
+    widened: set[int] = dataclasses.field(default_factory=set)
     # Steps of optimizers inside of a region that was entered outside of their loop.
     enclosed: list[tuple[Event, values.Region]] = dataclasses.field(default_factory=list)
     # The names of the functions of the entries; empty for the file.

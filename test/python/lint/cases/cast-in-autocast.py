@@ -3,7 +3,7 @@ import torch
 
 def step(model, x):
     with torch.autocast("cuda", dtype=torch.float16):
-        return model(x.half())  # finds warning
+        return model(x.half())  # finds note
 # case: under an alias, to another type than the region's
 import torch
 from torch.cuda.amp import autocast as mixed  # noqa: MP763
@@ -16,7 +16,7 @@ def step(model, x, y):
 import torch
 
 def prepare(x):
-    return x.type(torch.float16)  # finds warning
+    return x.type(torch.float16)  # finds note
 
 def step(model, x):
     with torch.autocast("cuda"):
@@ -53,7 +53,7 @@ import torch
 with torch.inference_mode(), torch.autocast("cuda"):
     embeddings = torch.cat([a, b]).to(dtype=torch.float16)
 with torch.autocast("cuda"):
-    embeddings = torch.cat([a, b]).to(dtype=torch.float16)  # finds warning
+    embeddings = torch.cat([a, b]).to(dtype=torch.float16)  # finds note
 # case: a cast that a question about the type decides
 import torch
 class Backend(torch.nn.Module):
@@ -87,7 +87,7 @@ def mix(self, mlp, x, amp):
             y = y.half()
         if amp:
             x = torch.relu(x).half()
-        return y, torch.relu(x).half()  # finds warning
+        return y, torch.relu(x).half()  # finds note
 # case: what a region in FP32 computed, and the inputs of a model in 16 bits
 import torch
 from transformers import AutoModel
@@ -101,4 +101,26 @@ wide = AutoModel.from_pretrained("x")
 for batch in loader:
     with torch.autocast("cuda", dtype=torch.bfloat16):
         a = low(pixels=batch["pixels"].to(torch.bfloat16).to("cuda"))
-        b = wide(pixels=torch.relu(batch["pixels"]).to(torch.bfloat16))  # finds warning
+        b = wide(pixels=torch.relu(batch["pixels"]).to(torch.bfloat16))  # finds note
+# case: an operand of an op that autocast keeps in FP32
+import torch
+
+def attend(x, y):
+    with torch.autocast("cuda", dtype=torch.float16):
+        return torch.softmax((x * y).half(), -1)  # finds warning
+# case: an operand that a kernel asks for
+import torch
+
+class Attention(torch.nn.Module):
+    def forward(self, x):
+        q, k, v = self.to_qkv(x).chunk(3, dim=1)
+        qkv = torch.cat([q, k, v], dim=1)
+        before = qkv.dtype
+        out, _ = self.flash_attn(qkv.reshape(2, -1, 3).half().contiguous())  # finds note
+        return self.proj(out.to(before))
+
+net = Attention()
+for x in batches:
+    with torch.autocast("cuda"):
+        loss = net(x).sum()
+    loss.backward()
