@@ -137,6 +137,8 @@ def make_region(name: str, arguments: list[Value], keywords: dict[str, Value], n
     given = values.NOTHING if dtype is None else values.as_dtype(dtype)
     known = DEVICE_DTYPES.get(device, "") if dtype is None or given.kind == values.CONSTANT else given.dtype
     choices = values.list_choices(given) if not known else ()
+    if dtype is None and not device:
+        choices = (values.Choice(DEVICE_DTYPES["cuda"], "on a CUDA device"),)
     region = Region(known, device, known_bool(get(enabled_at, "enabled"), None if "**" in keywords else True), node=node,
                     choices=choices,
                     caches=known_bool(get(CACHE_AT.get(name), "cache_enabled"), True) is not False)

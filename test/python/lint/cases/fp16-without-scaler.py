@@ -147,3 +147,25 @@ def test_kernel(kernel, norm, x, gradient):
         y = norm(x)
         y.backward(gradient)
         kernel(x).backward(gradient)
+# case: a device that is not known
+import torch
+
+def train(model, optimizer, batches, device, mixed):
+    for x, y in batches:
+        if mixed:
+            with torch.autocast(device_type=device.type):  # finds warning
+                out = model(x)
+        else:
+            out = model(x)
+        loss = torch.nn.functional.mse_loss(out, y)
+        loss.backward()
+        optimizer.step()
+# case: a device that is not known, with a dtype
+import torch
+
+def train(model, optimizer, batches, device):
+    for x, y in batches:
+        with torch.autocast(device_type=device.type, dtype=torch.bfloat16):
+            out = model(x)
+        torch.nn.functional.mse_loss(out, y).backward()
+        optimizer.step()
