@@ -72,18 +72,17 @@ class StandingState(Judge):
                         "weights that it made before the last update, since one region lies around several steps; leave the "
                         "region in each step, before backward(), or pass cache_enabled=False")
         if step.probe is not None:
-            yield from self._see_probe(step)
+            yield from self._see_probe(step.step, *step.probe)
 
-    def _see_probe(self, step: Step) -> Iterator[Alert]:
-        outputs, weights = step.probe
+    def _see_probe(self, step: int, outputs: tuple[float, ...], weights: tuple[float, ...]) -> Iterator[Alert]:
         before, self.memory["probe"] = self.memory.get("probe"), [list(outputs), list(weights)]
         if not outputs or before is None or not all(map(math.isfinite, outputs)):
             return
         # A change of half a unit in the last place of BF16 reaches the casts of weights.
         moved = max((abs(now - then) / then for now, then in zip(weights, before[1], strict=True) if then > 0), default=0.0)
         if self.begins("probe", before[0] == list(outputs) and moved >= self.SEEN):
-            yield Alert("MP515", "error", "", step.step,
-                        f"step {step.step}: norms of weights changed by up to {moved:.2%} since the last look, and the outputs on the "
+            yield Alert("MP515", "error", "", step,
+                        f"step {step}: norms of weights changed by up to {moved:.2%} since the last look, and the outputs on the "
                         "probe are the same to the last bit: the model computes with copies or casts of weights from before; make "
                         "them anew after each update (casts in a cache, a graph that was captured, a copy in 16 bits)")
 

@@ -43,7 +43,7 @@ def fill(window: Window, last_scale: float | None, ranks: Ranks | None) -> float
             lo, hi = step.inputs.get(rest[0], (math.inf, -math.inf))
             step.inputs[rest[0]] = _least(lo, values[0]), -_least(-hi, -values[1])
         elif word == "amax":
-            step.amax[rest[0]] = tuple(values)
+            step.amax[rest[0]] = values[0], values[1], values[2]
         elif word == "probe":
             step.probe = tuple(values[:rest[0]]), tuple(values[rest[0]:])
         elif word == "kept_cast":
