@@ -44,6 +44,8 @@ def CastInAutocast : SourceRule<"MP702", "cast-in-autocast", "casts"> {
     `.half()`, `.bfloat16()`, `.type(dtype)` or `.to(dtype)` of a tensor inside a
     region that autocasts to 16 bits, or to another type than the cast names; or a module
     in one 16-bit type in a region of the other. Passes without gradients are left out.
+    A note where the script shows no op that the region would have computed in FP32 of
+    the value: a product casts its operands all the same.
   }];
   let why = [{
     Autocast casts what enters matrix products, and keeps softmax, norms and losses
