@@ -52,7 +52,7 @@ class Buffers(Judge):
 
 
 class StandingState(Judge):
-    """Casts of weights that autocast keeps, and buffers that moved before and do not any more."""
+    """Casts of weights that autocast keeps, and buffers that changed before and do not any more."""
 
     #: Looks in which a buffer has to have moved, and how many times as long as ever before it has to rest, and as the
     #: monitor closes: what moves once in an epoch rests in each, and so do largest values so far, ever longer. No rest
@@ -100,7 +100,7 @@ class StandingState(Judge):
             layer, named = _name(found)
             at = buffers[found[0]][1]
             yield Alert("MP515", "note", layer, step,
-                        f"step {step}: {named} moved before and has stood still since step {at}: evaluation is that of step "
+                        f"step {step}: {named} changed before and has stood still since step {at}: evaluation is that of step "
                         f"{at}; look for eval() without train() behind it, or an average that is not updated any more, and "
                         "compute it again (torch.optim.swa_utils.update_bn) or go on from a checkpoint of then "
                         "(nothing is wrong if that is meant)")
