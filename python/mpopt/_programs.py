@@ -1,4 +1,4 @@
-"""Programs of `torch.export` with probes: loading them, and running them on arrays."""
+"""Programs of `torch.export`: loading those with probes, and running any on arrays."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ from mpopt._command import Error, PathLike, argument
 from mpopt.recorder import Recorder, ledger_hash
 
 # NumPy has neither, and FP32 holds their values.
-_KINDS = {"float32": "float", "float64": "double", "bfloat16": "float", "float8_e4m3fn": "float",
+KINDS = {"float32": "float", "float64": "double", "bfloat16": "float", "float8_e4m3fn": "float",
           "float8_e5m2": "float"}
 
 
@@ -31,31 +31,13 @@ def load(file: PathLike):
         raise Error(f"'{file}' cannot be loaded ({_modules.reason(error)})") from error
 
 
-class ProgramSession:
-    """Runs a probed program as a session of ONNX Runtime runs a model: on arrays by name."""
+class Program:
+    """Runs a program on arrays by name, as a session of ONNX Runtime runs a model."""
 
-    def __init__(self, file: PathLike, ledger: PathLike, record: PathLike | None = None,
-                 device: str = "cpu"):
-        import torch
-
-        if device == "cuda" and not torch.cuda.is_available():
-            raise Error("this PyTorch has no CUDA device")
-        self._device = device
-        self.program = load(file)
-        hashes = {node.args[0] for node in self.program.graph.nodes
-                  if str(node.target) == "mpopt.begin_run.default"}
-        if not hashes:
-            raise Error(f"'{file}' has no probes: write it with mpopt.instrument")
-        with argument("the ledger"):
-            if hashes != {ledger_hash(ledger).hex()}:
-                raise Error(f"'{ledger}' is the ledger of another model than '{file}'")
-        if device != "cpu":
-            from torch.export.passes import move_to_device_pass
-
-            self.program = move_to_device_pass(self.program, device)
-        self._module = self.program.module()
+    def __init__(self, program, device: str = "cpu"):
+        self._device, self._module = device, program.module()
+        self.program = program
         self._inputs = self._find_inputs()
-        self.recorder = Recorder(ledger, record, f"torch {torch.__version__}")
 
     def _find_inputs(self) -> dict:
         """The arguments of the program by name; values that it was exported with are no arguments."""
@@ -76,7 +58,7 @@ class ProgramSession:
                 dtype = str(value.dtype).removeprefix("torch.")
                 shape = [size if isinstance(size, int) else str(size) for size in value.shape]
                 made.append(types.SimpleNamespace(
-                    name=name, type=f"tensor({_KINDS.get(dtype, dtype)})", shape=shape))
+                    name=name, type=f"tensor({KINDS.get(dtype, dtype)})", shape=shape))
             elif isinstance(value, torch.SymInt):
                 made.append(types.SimpleNamespace(name=name, type="tensor(int64)", shape=[]))
             elif isinstance(value, torch.SymFloat):
@@ -97,19 +79,47 @@ class ProgramSession:
             return feed[name].item()
         return value
 
+    def arguments(self, feed: Mapping) -> list:
+        """What the program takes, for arrays by name."""
+        return [self._value(name, value, feed) for name, value in self._inputs.items()]
+
     def run(self, _, feed: Mapping):
         """The results of the program for arrays by name; the argument in front is that of a
         session of ONNX Runtime. `mpopt.Error` if the program refuses them."""
         import torch
         from torch.utils import _pytree
 
-        flat = [self._value(name, value, feed) for name, value in self._inputs.items()]
-        arguments, keywords = _pytree.tree_unflatten(flat, self.program.call_spec.in_spec)
+        arguments, keywords = _pytree.tree_unflatten(self.arguments(feed), self.program.call_spec.in_spec)
         try:
             with torch.no_grad():
                 return self._module(*arguments, **keywords)
         except Exception as error:  # of many classes
             raise Error(f"the program does not run ({_modules.reason(error)})") from error
+
+
+class ProgramSession(Program):
+    """A probed program, whose runs are recorded."""
+
+    def __init__(self, file: PathLike, ledger: PathLike, record: PathLike | None = None,
+                 device: str = "cpu"):
+        import torch
+
+        if device == "cuda" and not torch.cuda.is_available():
+            raise Error("this PyTorch has no CUDA device")
+        program = load(file)
+        hashes = {node.args[0] for node in program.graph.nodes
+                  if str(node.target) == "mpopt.begin_run.default"}
+        if not hashes:
+            raise Error(f"'{file}' has no probes: write it with mpopt.instrument")
+        with argument("the ledger"):
+            if hashes != {ledger_hash(ledger).hex()}:
+                raise Error(f"'{ledger}' is the ledger of another model than '{file}'")
+        if device != "cpu":
+            from torch.export.passes import move_to_device_pass
+
+            program = move_to_device_pass(program, device)
+        super().__init__(program, device)
+        self.recorder = Recorder(ledger, record, f"torch {torch.__version__}")
 
 
 def is_program_file(model: pathlib.Path) -> bool:

@@ -11,7 +11,7 @@ OF_SHAPE = ("aten::size", "aten::dim", "aten::numel", "aten::len", "prim::device
 #: Their result may be a view, and of another type.
 _RETYPING = ("aten::to", "aten::type_as", "aten::view_as_complex", "aten::view_as_real", "aten::real", "aten::imag")
 _LOW = ("f16", "bf16")
-_INTEGERS = ("i64", "i32", "i16", "i8", "u8")
+_INTEGERS = ("i64", "i32", "i16", "i8", "ui8")
 _FORBIDDEN = {"prim::CallMethod": "a call that depends on data", "prim::CallFunction": "a call that depends on data",
               "prim::fork": "a task that runs beside the rest", "prim::rpc_async": "a task that runs beside the rest"}
 
@@ -51,7 +51,7 @@ def types_by_name() -> dict:
     import torch
 
     return {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64, "i64": torch.int64,
-            "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8, "i1": torch.bool}
+            "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "ui8": torch.uint8, "i1": torch.bool}
 
 
 class Reader:

@@ -1,13 +1,14 @@
 """Runs a converted model beside its source: what `--verify` of `mpopt --convert` and `mpopt --fix` asks.
 
-Both models are FP32 with their roundings as casts (lib/Convert/Restore.cpp); values are paired by name. The answer is JSON
-on standard output."""
+Models of ONNX are FP32 with their roundings as casts (lib/Convert/Restore.cpp), and run in ONNX Runtime; values are paired by
+name. Files of PyTorch run there as they are (`_torch_verifying`). The answer is JSON on standard output."""
 
 import argparse
 import json
 import os
 import pathlib
 import sys
+import zipfile
 
 import numpy
 
@@ -67,7 +68,11 @@ class Difference:
                 "changed": self.changed / self.others if self.others else 0.0, "misfit": self.misfit}
 
 
-def _open(path, what: str):
+def _open(path, what: str, asked):
+    if zipfile.is_zipfile(path):
+        from mpopt import _torch_verifying
+
+        return _torch_verifying.open_model(path, asked)
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -80,11 +85,12 @@ def _open(path, what: str):
         raise _command.Error(f"ONNX Runtime does not load the {what}: {_first_line(error)}") from None
 
 
-def _run(session, feed: dict, low: dict, what: str) -> dict:
+def _run(session, names: list[str], feed: dict, low: dict, what: str) -> dict:
     given = {name: _stored(array, low[name]) if name in low else array for name, array in feed.items()}
-    names = [value.name for value in session.get_outputs()]
     try:
         return dict(zip(names, session.run(names, given), strict=True))
+    except _command.Error as error:
+        raise _command.Error(f"the {what}: {error}") from None
     except Exception as error:  # noqa: BLE001
         raise _command.Error(f"ONNX Runtime does not run the {what}: {_first_line(error)}") from None
 
@@ -104,31 +110,33 @@ def _parse(arguments) -> argparse.Namespace:
     parser.add_argument("--data", type=pathlib.Path)
     parser.add_argument("--random")
     parser.add_argument("--assumed", type=pathlib.Path)
-    for name in ("--source-low", "--result-low", "--tensor"):
+    for name in ("--source-low", "--result-low", "--tensor", "--output"):
         parser.add_argument(name, action="append", default=[])
+    parser.add_argument("--tensors", action="store_true")
     parser.add_argument("--progress", type=int)
     return parser.parse_args(arguments)
 
 
 def _verify(options) -> dict:
-    source, result = _open(options.source, "source"), _open(options.result, "result")
+    source, result = _open(options.source, "source", options), _open(options.result, "result", options)
     feeds = (_feeds.load_steps(options.data, source) if options.data else
              _feeds.draw_steps(read_steps(options.random), source, _feeds.read_assumptions(options.assumed), {}))
     low = [_read_low(options.source_low), _read_low(options.result_low)]
     found: dict[str, Difference] = {value.name: Difference() for value in source.get_outputs()}
+    names = list(found)
     progress, done = None, 0
     # Never closed here: it is a copy of the caller's.
     terminal = os.fdopen(options.progress, "w", closefd=False) if options.progress is not None else sys.stderr
     for total, feed in feeds:
         progress = progress or Progress(total, terminal)
-        wanted, had = _run(source, feed, low[0], "source"), _run(result, feed, low[1], "result")
+        wanted, had = _run(source, names, feed, low[0], "source"), _run(result, names, feed, low[1], "result")
         for name, difference in found.items():
             difference.add(wanted[name], had[name])
         done += 1
         progress.update(done)
     if progress:
         progress.end()
-    inner = set(options.tensor)
+    inner = {*options.tensor, *getattr(source, "inner", ())}
     return {"runs": done, "values": [{"name": name, "output": name not in inner, **difference.describe()}
                                      for name, difference in found.items()]}
 

@@ -73,7 +73,7 @@ def convert(model, output: PathLike | None = None, *, to: To = "mixed-fp16",
             dims: Mapping[str, int] | None = None, input_shapes: Mapping | None = None,
             target: PathLike | None = None, assume_fp16: Sequence[str] = (),
             min_low: float | None = None, write_anyway: bool = False,
-            verify: PathLike | int | None = None, opset: int | None = None,
+            verify: PathLike | int | bool | None = None, opset: int | None = None,
             states: Sequence[str] = (), policy: PathLike | None = None, with_fixes: bool = False) -> Converted:
     """Converts an ONNX model, or a file of PyTorch: `mpopt --convert`.
 
@@ -89,8 +89,8 @@ def convert(model, output: PathLike | None = None, *, to: To = "mixed-fp16",
     max_error      the largest expected error of an output (0.02 to FP16, 0.12 to BF16)
     assume_fp16    `DOMAIN::OP` of unknown domains that take the low type
     min_low        the least share of multiplications that has to become low
-    verify         feeds (.npz), or how many drawn ones: the result is run beside the source in
-                   ONNX Runtime, every rounding restored (`Converted.verified`)
+    verify         feeds (.npz), or how many drawn ones (True: 8): the result is run beside the source
+                   in ONNX Runtime, every rounding restored, or in PyTorch (`Converted.verified`)
     opset          raises ONNX's own domain to it
     states         `IN=OUT[:CALLS]` that one call gives to the next
     policy         a table that autocast follows: what it has in FP32 stays there
@@ -179,9 +179,11 @@ def checked(model):
     return model
 
 
-def verifying_options(verify: PathLike | int | None) -> list[str]:
-    if verify is None:
+def verifying_options(verify: PathLike | int | bool | None) -> list[str]:
+    if verify is None or verify is False:
         return []
+    if verify is True:
+        return ["--verify", "random"]
     return ["--verify", f"random:{verify}" if isinstance(verify, int) else _command.text("verify", verify)]
 
 

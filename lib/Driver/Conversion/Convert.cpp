@@ -87,6 +87,7 @@ private:
   bool isTorch = false;
   std::optional<PendingOutput> archive;
   TorchValues values;
+  std::vector<std::string> outputs; ///< names
   std::vector<std::string> warnings;
   Progress progress;
 };
@@ -109,7 +110,7 @@ Error Run::open() {
   isTorch = format == ModelFormat::TorchScript ||
             format == ModelFormat::ExportedProgram;
   if (isTorch)
-    return checkTorchOptions(options);
+    return checkTorchOptions(options, format == ModelFormat::TorchScript);
   if (format != ModelFormat::Onnx && format != ModelFormat::OnnxText &&
       format != ModelFormat::OnnxTextProto)
     return llvm::createStringError(
@@ -176,7 +177,6 @@ Error Run::plan() {
   std::vector<WideNode> listed;
   auto checked = [&](const ImportResult &imported, const RangeAnalysis &) {
     shapes.note(*imported.module);
-    inputs.shapes = listInputShapes(*imported.module);
     if (!imported.missingWeights.empty())
       missing = imported.missingWeights.begin()->first;
   };
@@ -187,8 +187,11 @@ Error Run::plan() {
   auto imported = [&](const ImportResult &result) {
     if (!wrong)
       wrong = carryStates(*result.module, options.convert.states);
-    if (isTorch)
+    inputs.shapes = listInputShapes(*result.module);
+    if (isTorch) {
       values = listTorchValues(result);
+      outputs = result.outputs;
+    }
     if (!options.policy.empty())
       listed = listByPolicy(*result.module, options.policy);
   };
@@ -391,8 +394,9 @@ Error Run::verify(StringRef written) {
   if (options.convert.verify.empty() || judged.isCopy)
     return Error::success();
   progress.clear();
-  Expected<VerifiedConversion> verified =
-      verifyConversion(options, path, written, inputs);
+  TorchBorders borders{judged.made.io, outputs};
+  Expected<VerifiedConversion> verified = verifyConversion(
+      options, path, written, inputs, isTorch ? &borders : nullptr);
   if (!verified)
     return verified.takeError();
   judged.verified = std::move(*verified);

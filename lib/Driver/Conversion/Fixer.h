@@ -68,7 +68,7 @@ private:
   std::optional<PendingModel> pending;
   std::optional<ModelReport> last;
   std::string faultBefore, staleBefore;
-  std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;
+  std::vector<ShapedInput> shapes;
   std::vector<std::string> notes;
   /// Fixes that were made, and those that are not.
   std::set<std::string> done, refused;

@@ -49,17 +49,16 @@ std::optional<std::vector<int64_t>> KnownShapes::find(StringRef scope,
   return it == shapes.end() ? std::nullopt : std::optional(it->second);
 }
 
-std::vector<std::pair<std::string, std::vector<int64_t>>>
-mpopt::listInputShapes(mlir::ModuleOp module) {
-  std::vector<std::pair<std::string, std::vector<int64_t>>> inputs;
+std::vector<ShapedInput> mpopt::listInputShapes(mlir::ModuleOp module) {
+  std::vector<ShapedInput> inputs;
   for (auto function : module.getOps<mlir::func::FuncOp>())
     for (mlir::BlockArgument input : function.getArguments())
       if (MaybeShape shape = getShape(input)) {
-        auto &dims =
-            inputs.emplace_back(getInputName(input), std::vector<int64_t>())
-                .second;
+        ShapedInput &known = inputs.emplace_back();
+        known.name = getInputName(input);
+        known.dtype = getDtypeName(getElementType(input));
         for (int64_t dim : *shape)
-          dims.push_back(mlir::ShapedType::isDynamic(dim) ? -1 : dim);
+          known.shape.push_back(mlir::ShapedType::isDynamic(dim) ? -1 : dim);
       }
   return inputs;
 }

@@ -28,9 +28,13 @@ private:
   llvm::StringMap<std::vector<int64_t>> shapes;
 };
 
-/// The shape of each input of known rank; -1: not known.
-std::vector<std::pair<std::string, std::vector<int64_t>>>
-listInputShapes(mlir::ModuleOp module);
+struct ShapedInput {
+  std::string name, dtype;
+  std::vector<int64_t> shape; ///< -1: not known
+};
+
+/// The inputs of known rank.
+std::vector<ShapedInput> listInputShapes(mlir::ModuleOp module);
 
 } // namespace mpopt
 

@@ -58,15 +58,21 @@ bool mpopt::isSourcePatch(const Options &options) {
   return output.ends_with(".patch") || output.ends_with(".diff");
 }
 
-Error mpopt::checkTorchOptions(const Options &options) {
+Error mpopt::checkTorchOptions(const Options &options, bool isArchive) {
   const ConvertOptions &asked = options.convert;
   if (isSourcePatch(options) && !asked.isMixed())
     return llvm::createStringError("a patch of its source is for --to "
                                    "mixed-fp16 and mixed-bf16");
+  if (isSourcePatch(options) && !asked.verify.empty())
+    return llvm::createStringError("--verify runs a model, and a patch of its "
+                                   "source is none");
+  if (isArchive && asked.verifiesTensors)
+    return llvm::createStringError(
+        "--verify-tensors is for ONNX files and "
+        "exported programs, and this is TorchScript");
   StringRef unfit = asked.withFixes          ? "--with-fixes"
                     : asked.opset            ? "--opset"
                     : !asked.assumed.empty() ? "--assume-fp16"
-                    : !asked.verify.empty()  ? "--verify"
                     : asked.minLow > 0       ? "--min-low"
                     : asked.to == "fp32"     ? "--to fp32"
                     : asked.to == "fp8-qdq"  ? "--to fp8-qdq"

@@ -31,8 +31,9 @@ using TorchValues = std::map<std::string, TorchValue>;
 /// The import had `wantPlaces`.
 TorchValues listTorchValues(const ImportResult &imported);
 
-/// An option that files of PyTorch have no use for: one line.
-llvm::Error checkTorchOptions(const Options &options);
+/// An option that files of PyTorch, or archives of TorchScript among them, have
+/// no use for: one line.
+llvm::Error checkTorchOptions(const Options &options, bool isArchive);
 
 /// True if the output is a patch of the model's source, and no archive.
 bool isSourcePatch(const Options &options);

@@ -1,8 +1,8 @@
 //===- Verify.cpp - A result that is run beside its source
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Both models are written once more, as FP32 with all roundings, and run by the
-// Python package (python/mpopt/_verifying.py).
+// Both models are run by the Python package (python/mpopt/_verifying.py): those
+// of ONNX are written once more for it, as FP32 with all roundings.
 //
 //===----------------------------------------------------------------------===//
 
@@ -103,11 +103,12 @@ static Error writeAssumed(const std::string &file,
     json.object([&] {
       writeAssumptions(json, inputs.assumptions);
       json.attributeArray("probes", [&] {
-        for (const auto &[name, shape] : inputs.shapes)
-          json.object([&, &name = name, &shape = shape] {
+        for (const ShapedInput &input : inputs.shapes)
+          json.object([&] {
             json.attribute("role", "input");
-            json.attribute("tensor", jsonText(name));
-            json.attribute("shape", llvm::json::Array(shape));
+            json.attribute("tensor", jsonText(input.name));
+            json.attribute("dtype", input.dtype);
+            json.attribute("shape", llvm::json::Array(input.shape));
           });
       });
     });
@@ -160,50 +161,28 @@ static void addTensors(Side &source, Side &result) {
     side->model->addOutputs(result.restored.tensors);
 }
 
-static Expected<VerifiedConversion> runBoth(const Options &options,
-                                            StringRef source, StringRef result,
-                                            const AssumedInputs &inputs) {
-  Folder folder;
-  if (folder.error)
-    return llvm::createStringError("a temporary folder: " +
-                                   folder.error.message());
-  const ConvertOptions &asked = options.convert;
-  Side from, to;
-  if (Error error = from.open(source))
+static std::string makeWord(StringRef option, StringRef text) {
+  return (option + "=" + text).str();
+}
+
+/// Runs two models; `words` name their files, and what is special to them.
+static Expected<VerifiedConversion> run(const Options &options,
+                                        std::vector<std::string> words,
+                                        const Folder &folder,
+                                        const AssumedInputs &inputs) {
+  std::string assumed = folder.file("inputs.json");
+  if (Error error = writeAssumed(assumed, inputs))
     return std::move(error);
-  if (Error error = to.open(result))
-    return std::move(error);
-  if (asked.verifiesTensors)
-    addTensors(from, to);
-  bool isBinary = detectFormat(from.file->getBuffer()) == ModelFormat::Onnx;
-  if (from.restored.isChanged || asked.verifiesTensors || !isBinary)
-    if (Error error = from.write(folder.file("source.onnx")))
-      return std::move(error);
-  if (Error error = to.write(folder.file("result.onnx")))
-    return std::move(error);
-  if (Error error = writeAssumed(folder.file("inputs.json"), inputs))
-    return std::move(error);
-  std::vector<std::string> words = {from.path, to.path};
-  auto add = [&](StringRef option, StringRef text) {
-    words.push_back((option + "=" + text).str());
-  };
-  add("--assumed", folder.file("inputs.json"));
-  StringRef feeds = asked.verify;
+  words.push_back(makeWord("--assumed", assumed));
+  StringRef feeds = options.convert.verify;
   if (feeds == "random" || feeds.consume_front("random:"))
-    add("--random", feeds == "random" ? "8" : feeds);
+    words.push_back(makeWord("--random", feeds == "random" ? "8" : feeds));
   else
-    add("--data", feeds);
-  for (const auto &[name, type] : from.restored.lowInputs)
-    add("--source-low", type + ":" + name);
-  for (const auto &[name, type] : to.restored.lowInputs)
-    add("--result-low", type + ":" + name);
-  if (asked.verifiesTensors)
-    for (const std::string &name : to.restored.tensors)
-      add("--tensor", name);
+    words.push_back(makeWord("--data", feeds));
   // The run has no other way to the terminal: its own streams are read.
   int terminal = options.quiet ? -1 : dup(STDERR_FILENO);
   if (terminal >= 0)
-    add("--progress", std::to_string(terminal));
+    words.push_back(makeWord("--progress", std::to_string(terminal)));
   auto answer = askPython("mpopt._verifying", words);
   if (terminal >= 0)
     close(terminal);
@@ -212,10 +191,62 @@ static Expected<VerifiedConversion> runBoth(const Options &options,
   return readAnswer(*answer);
 }
 
+static Expected<VerifiedConversion> runOnnx(const Options &options,
+                                            StringRef source, StringRef result,
+                                            const Folder &folder,
+                                            const AssumedInputs &inputs) {
+  bool wantsTensors = options.convert.verifiesTensors;
+  Side from, to;
+  if (Error error = from.open(source))
+    return std::move(error);
+  if (Error error = to.open(result))
+    return std::move(error);
+  if (wantsTensors)
+    addTensors(from, to);
+  bool isBinary = detectFormat(from.file->getBuffer()) == ModelFormat::Onnx;
+  if (from.restored.isChanged || wantsTensors || !isBinary)
+    if (Error error = from.write(folder.file("source.onnx")))
+      return std::move(error);
+  if (Error error = to.write(folder.file("result.onnx")))
+    return std::move(error);
+  std::vector<std::string> words = {from.path, to.path};
+  for (const auto &[name, type] : from.restored.lowInputs)
+    words.push_back(makeWord("--source-low", type + ":" + name));
+  for (const auto &[name, type] : to.restored.lowInputs)
+    words.push_back(makeWord("--result-low", type + ":" + name));
+  if (wantsTensors)
+    for (const std::string &name : to.restored.tensors)
+      words.push_back(makeWord("--tensor", name));
+  return run(options, std::move(words), folder, inputs);
+}
+
+static Expected<VerifiedConversion> runTorch(const Options &options,
+                                             StringRef source, StringRef result,
+                                             const Folder &folder,
+                                             const AssumedInputs &inputs,
+                                             const TorchBorders &borders) {
+  std::vector<std::string> words = {source.str(), result.str()};
+  for (const ConvertedBorder &border : borders.io)
+    if (border.from != border.to)
+      words.push_back(makeWord("--result-low", border.to + ":" + border.name));
+  for (const std::string &name : borders.outputs)
+    words.push_back(makeWord("--output", name));
+  if (options.convert.verifiesTensors)
+    words.push_back("--tensors");
+  return run(options, std::move(words), folder, inputs);
+}
+
 Expected<VerifiedConversion>
 mpopt::verifyConversion(const Options &options, StringRef source,
-                        StringRef result, const AssumedInputs &inputs) {
-  auto verified = runBoth(options, source, result, inputs);
+                        StringRef result, const AssumedInputs &inputs,
+                        const TorchBorders *borders) {
+  Folder folder;
+  if (folder.error)
+    return llvm::createStringError("--verify: a temporary folder: " +
+                                   folder.error.message());
+  auto verified =
+      borders ? runTorch(options, source, result, folder, inputs, *borders)
+              : runOnnx(options, source, result, folder, inputs);
   if (!verified)
     return llvm::createStringError("--verify: " +
                                    llvm::toString(verified.takeError()));

@@ -5,6 +5,7 @@
 #define MPOPT_LIB_DRIVER_CONVERSION_VERIFY_H
 
 #include "Report.h"
+#include "Shapes.h"
 
 #include "mpopt/Report/Report.h"
 
@@ -13,16 +14,23 @@ namespace mpopt {
 /// The inputs of random runs.
 struct AssumedInputs {
   std::vector<Assumption> assumptions;
-  /// The shape of each input of known rank; -1: not known.
-  std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;
+  std::vector<ShapedInput> shapes;
 };
 
-/// Runs the model in the file `result` beside the one in `source` in ONNX
-/// Runtime, all roundings of both restored, as `--verify` asks. The error is
-/// one line.
+/// What a run has to know of files of PyTorch.
+struct TorchBorders {
+  llvm::ArrayRef<ConvertedBorder> io;
+  /// Names of all outputs in their order.
+  llvm::ArrayRef<std::string> outputs;
+};
+
+/// Runs the model in the file `result` beside the one in `source`, as
+/// `--verify` asks: in ONNX Runtime, all roundings of both restored, or, with
+/// `borders`, in PyTorch. The error is one line.
 llvm::Expected<VerifiedConversion>
 verifyConversion(const Options &options, llvm::StringRef source,
-                 llvm::StringRef result, const AssumedInputs &inputs);
+                 llvm::StringRef result, const AssumedInputs &inputs,
+                 const TorchBorders *borders = nullptr);
 
 /// `measured 0.123 % in 8 runs`.
 std::string describe(const VerifiedConversion &verified);

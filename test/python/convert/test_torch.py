@@ -13,24 +13,7 @@ torch = pytest.importorskip("torch", reason="torch is not in this environment")
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 from torch.utils import _pytree  # noqa: E402
-
-FORMS = ["exported", "decomposed", "traced", "scripted"]
-
-
-def save(module, inputs, form, folder, **options):
-    """The module in one of the forms; a file."""
-    path = folder / ("m.pt" if form in ("traced", "scripted") else "m.pt2")
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")
-        if form == "scripted":
-            torch.jit.script(module).save(path)
-        elif form == "traced":
-            torch.jit.trace(module, inputs, check_trace=False).save(path)
-        else:
-            program = torch.export.export(module, inputs, **options)
-            torch.export.save(program.run_decompositions() if form == "decomposed" else program, path)
-    return path
-
+from torch_conversions import FORMS, convert, save  # noqa: E402
 
 def load(path):
     return torch.export.load(path).module() if path.suffix == ".pt2" else torch.jit.load(path)
@@ -40,19 +23,6 @@ def call(path, inputs):
     with torch.no_grad():
         results = load(path)(*[value.clone() for value in inputs])
     return [value for value in _pytree.tree_flatten(results)[0] if isinstance(value, torch.Tensor)]
-
-
-def convert(path, *options, status=0, shapes=()):
-    """The report; of a refusal the line."""
-    out, report = path.with_name(f"out{path.suffix}"), path.with_name("r.json")
-    given = [word for shape in shapes for word in ("--input-shape", shape)] if path.suffix == ".pt" else []
-    done = run_mpopt("--convert", path, "-o", out, "--report", report, *given, *options)
-    assert done.returncode == status, done.stderr
-    if status == 2:
-        assert not out.exists()
-        assert len(done.stderr.splitlines()) == 1
-        return done.stderr
-    return json.loads(report.read_text())
 
 
 def check(path, inputs, report, low=None):
@@ -322,7 +292,6 @@ def test_refusals(tmp_path):
     inputs = (torch.randn(4, 4),)
     path = save(Cast().eval(), inputs, "exported", tmp_path)
     assert "region of autocast" in convert(path, status=2)
-    assert "--verify is for ONNX files" in convert(path, "--verify", "random", status=2)
     assert "--with-fixes is for ONNX files" in convert(path, "--with-fixes", status=2)
     path = save(Twice().eval(), inputs, "scripted", tmp_path)
     assert "with the method forward alone" in convert(path, shapes=["x=4x4"], status=2)
