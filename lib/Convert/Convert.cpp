@@ -12,7 +12,6 @@
 #include "ScaledOperands.h"
 #include "Tensors.h"
 #include "WidenAll.h"
-#include "Work.h"
 
 #include "lib/Import/Onnx/Validate.h"
 
@@ -167,7 +166,6 @@ Expected<Conversion> OnnxConverter::convert(const ConvertRequest &request) {
   model.build();
   if (Error error = decide(model, request, *state->tensors))
     return std::move(error);
-  countWork(model, request, report);
   report.isChanged = becomesLow(model);
   if (report.isChanged)
     rewrite(model, report);

@@ -83,9 +83,8 @@ struct Conversion {
   std::vector<TensorInFp8> scaled;
   std::vector<std::string> warnings;
   uint64_t bytesBefore = 0, bytesAfter = 0; ///< of constants
-  /// Multiplications of products, and those of them in FP32; bytes that
-  /// inserted casts read and write. What has no known shape does not count.
-  double macs = 0, wideMacs = 0, castBytes = 0;
+  /// Bytes that inserted casts read and write, where shapes are known.
+  double castBytes = 0;
   /// False if nothing of the model changes its type.
   bool isChanged = false;
 };

@@ -22,6 +22,10 @@ double countArithmetic(mlir::Operation *op);
 /// The arithmetic of all ops of the module. A body counts as if it ran once.
 double countArithmetic(mlir::ModuleOp module);
 
+/// The multiplications of a product or recurrent cell, open dims as 1: they are
+/// batches and lengths, common factors mostly. 0 for other ops.
+double countMultiplications(mlir::Operation *op);
+
 } // namespace mpopt
 
 #endif // MPOPT_HAZARDS_ARITHMETIC_H

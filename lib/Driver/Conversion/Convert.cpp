@@ -12,6 +12,7 @@
 #include "Fixer.h"
 #include "Planning.h"
 #include "Shapes.h"
+#include "SourceWeights.h"
 #include "TorchModel.h"
 #include "Verify.h"
 #include "mpopt/Driver/Actions.h"
@@ -78,6 +79,7 @@ private:
   std::optional<OnnxConverter> converter;
   ConvertRequest request;
   KnownShapes shapes;
+  SourceWeights weights;
   JudgedConversion judged;
   bool isRaised = false; ///< to a later opset
   AssumedInputs inputs;
@@ -188,6 +190,9 @@ Error Run::plan() {
     if (!wrong)
       wrong = carryStates(*result.module, options.convert.states);
     inputs.shapes = listInputShapes(*result.module);
+    // A copy is judged by the source.
+    judged.work = countWork(*result.module);
+    weights.note(*result.module);
     if (isTorch) {
       values = listTorchValues(result);
       outputs = result.outputs;
@@ -356,10 +361,16 @@ Error Run::analyse(StringRef written) {
   // An archive of TorchScript says nothing of its inputs.
   if (!isTorch)
     second.import.inputShapes.clear();
+  for (InputShape &shape : second.import.inputShapes)
+    for (const ConvertedBorder &border : judged.made.io)
+      if (border.name == shape.input)
+        shape.elementType = border.to;
   Error wrong = Error::success();
   auto imported = [&](const ImportResult &result) {
     if (!wrong)
       wrong = carryStates(*result.module, options.convert.states);
+    judged.work = countWork(*result.module);
+    weights.restore(*result.module);
   };
   CheckHooks hooks;
   hooks.imported = imported;
@@ -428,8 +439,7 @@ Error Run::writeReport() const {
 }
 
 int Run::write() {
-  double low =
-      judged.made.macs > 0 ? 1 - judged.made.wideMacs / judged.made.macs : 1;
+  double low = 1 - judged.work.wideShare();
   if (judged.obstacle.empty() && low < options.convert.minLow)
     judged.obstacle = llvm::formatv("{0:P0} of the multiplications became low, "
                                     "and --min-low asks for {1:P0}",

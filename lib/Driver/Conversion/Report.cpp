@@ -20,10 +20,6 @@ using namespace mpopt;
 using llvm::StringRef;
 using llvm::json::OStream;
 
-static double getWideShare(const Conversion &made) {
-  return made.macs > 0 ? made.wideMacs / made.macs : 0;
-}
-
 static void writeKept(OStream &json, const Conversion &made) {
   json.attributeArray("kept", [&] {
     for (const KeptNode &kept : made.kept)
@@ -121,7 +117,7 @@ void mpopt::writeConversion(llvm::raw_ostream &os, const Options &options,
       writeScaled(json, made);
     json.attribute("expected_error", judged.error ? jsonNumber(*judged.error)
                                                   : llvm::json::Value(nullptr));
-    json.attribute("macs_fp32_share", getWideShare(made));
+    json.attribute("macs_fp32_share", judged.work.wideShare());
     json.attribute("bytes_cast", made.castBytes);
     if (judged.verified)
       writeVerified(json, *judged.verified);
@@ -141,7 +137,7 @@ std::string mpopt::sumUp(const Options &options,
            options.convert.to;
   // A result that is FP32 for the most part is none that was asked for.
   constexpr double kLittle = 0.9;
-  double wide = getWideShare(made);
+  double wide = judged.work.wideShare();
   // Operands in FP8 are not counted.
   if (wide > kLittle && made.scaled.empty())
     text += llvm::formatv("only {0:P0} of the multiplications became low; ",

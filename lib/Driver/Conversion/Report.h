@@ -4,6 +4,8 @@
 #ifndef MPOPT_LIB_DRIVER_CONVERSION_REPORT_H
 #define MPOPT_LIB_DRIVER_CONVERSION_REPORT_H
 
+#include "Work.h"
+
 #include "mpopt/Convert/Convert.h"
 #include "mpopt/Driver/Options.h"
 #include "mpopt/Report/Report.h"
@@ -30,6 +32,7 @@ struct VerifiedConversion {
 /// A conversion that was carried out and analysed again.
 struct JudgedConversion {
   Conversion made;
+  Work work; ///< of the result
   /// True if the model was as asked already.
   bool isCopy = false;
   /// Largest expected error of an output; nothing if it is not known.

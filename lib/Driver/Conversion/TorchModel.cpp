@@ -73,7 +73,6 @@ Error mpopt::checkTorchOptions(const Options &options, bool isArchive) {
   StringRef unfit = asked.withFixes          ? "--with-fixes"
                     : asked.opset            ? "--opset"
                     : !asked.assumed.empty() ? "--assume-fp16"
-                    : asked.minLow > 0       ? "--min-low"
                     : asked.to == "fp32"     ? "--to fp32"
                     : asked.to == "fp8-qdq"  ? "--to fp8-qdq"
                                              : "";

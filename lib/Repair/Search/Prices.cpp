@@ -5,9 +5,8 @@
 
 #include "FlowGraph.h"
 
-#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Propagate/AddedTerms.h"
+#include "mpopt/Hazards/Arithmetic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -40,26 +39,6 @@ static double countFloats(ValueRange values) {
     if (isa<FloatType>(getElementType(value)))
       count += countElements(value);
   return count;
-}
-
-/// A cell multiplies all its weights by each of the vectors that the first two
-/// dims of operand 0 count.
-static double countRecurrent(Operation *op) {
-  double weights = 0, vectors = 1;
-  for (Value operand : llvm::drop_begin(op->getOperands()))
-    if (MaybeShape shape = getShape(operand); shape && shape->size() > 1)
-      weights += countElements(operand);
-  if (MaybeShape shape = getShape(op->getOperand(0)))
-    for (int64_t dim : ArrayRef(*shape).take_front(2))
-      vectors *= double(std::max<int64_t>(dim, 1));
-  return weights * vectors;
-}
-
-static double countMultiplications(Operation *op) {
-  if (hasRole(op, Role::Recurrent))
-    return countRecurrent(op);
-  std::optional<int64_t> terms = countProducts(op);
-  return terms ? countElements(op->getResult(0)) * double(*terms) : 0;
 }
 
 static int64_t toPrice(double bytes) {

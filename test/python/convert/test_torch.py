@@ -375,3 +375,33 @@ def test_patch_of_source(tmp_path, monkeypatch):
     path = save(patched, inputs, "exported", tmp_path)
     again = run_mpopt("--convert", path, "-o", patch, cwd=tmp_path)
     assert again.returncode == 0 and not patch.read_text()
+
+
+class Halves(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(64, 64, bias=False), nn.Linear(64, 64, bias=False)
+
+    def forward(self, x):
+        return self.down(torch.tanh(self.up(x)))
+
+
+@pytest.mark.parametrize("form, kept, share", [("exported", "linear_1", 0.5), ("traced", "aten::linear", 1)])
+def test_arithmetic_in_fp32_and_its_limit(tmp_path, form, kept, share):
+    path = save(seeded(Halves), (torch.randn(4, 64),), form, tmp_path)
+    assert convert(path, "--keep", kept, shapes=["x=4x64"])["macs_fp32_share"] == share
+    stopped = convert(path, "--keep", kept, "--min-low", "0.6", status=1, shapes=["x=4x64"])
+    assert f"{round(100 - 100 * share)}% of the multiplications became low" in stopped["obstacle"]
+
+
+@pytest.mark.parametrize("form", ["exported", "traced"])
+def test_roundings_of_weights_are_expected(tmp_path, form):
+    """Weights that FP16 holds exactly add nothing."""
+    module, errors = seeded(Halves), []
+    for is_exact in (False, True):
+        if is_exact:
+            for weight in module.parameters():
+                weight.data = weight.data.half().float()
+        path = save(module, (torch.randn(4, 64),), form, tmp_path)
+        errors.append(convert(path, "--keep-io-types", shapes=["x=4x64"])["expected_error"])
+    assert 1.1 * errors[1] < errors[0] < 2 * errors[1]
