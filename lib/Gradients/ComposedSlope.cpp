@@ -260,9 +260,57 @@ static bool giveSumOfSlopes(mp::AddOp op, BackwardSpreadContext &ctx) {
   return giveCorrelatedSum(op, ctx);
 }
 
+/// A gradient that is divided by v, or multiplied by u / v, and then multiplied
+/// by v, as that of x / exp(s) on its way to s: it is multiplied by u, or not
+/// at all. The factors alone are far from independent: where s deviates by d
+/// their mean squares multiply to exp(10 d^2), and that of x / exp(s) is
+/// exp(2 d^2).
+static bool giveCancelled(Operation *op, BackwardSpreadContext &ctx) {
+  using Kind = Factor::Kind;
+  std::optional<Multiplied> step = findFactor(op, ctx);
+  if (!step || !step->factor || step->factor->kind != Kind::Times)
+    return false;
+  Value cancelled = step->factor->of;
+  double number = 1;
+  for (size_t count = 0; count < kMost; ++count) {
+    Operation *maker = step->grad.getDefiningOp();
+    step = maker ? findFactor(maker, ctx) : std::nullopt;
+    if (!step)
+      return false;
+    if (!step->factor)
+      continue;
+    const Factor &factor = *step->factor;
+    bool divides = factor.kind == Kind::Over;
+    if (factor.kind == Kind::Minus) {
+      number = -number;
+      continue;
+    }
+    if (!divides && factor.kind != Kind::Times)
+      return false;
+    if (std::optional<double> splat = getSplatConstant(factor.of)) {
+      number *= divides ? 1 / *splat : *splat;
+      continue;
+    }
+    auto quotient = factor.of.getDefiningOp<mp::DivOp>();
+    bool isQuotient = !divides && quotient && quotient.getRhs() == cancelled &&
+                      getShape(quotient.getLhs()) == getShape(op->getResult(0));
+    if (!isQuotient && !(divides && factor.of == cancelled))
+      return false;
+    Value left = isQuotient ? quotient.getLhs() : cancelled;
+    if (!ctx.of(left).hasLikely())
+      return false;
+    giveSlope(ctx, step->grad, left,
+              [&](double x) { return isQuotient ? number * x : number; });
+    return true;
+  }
+  return false;
+}
+
 bool mpopt::giveComposedSlope(Operation *op, BackwardSpreadContext &ctx) {
   if (auto sum = dyn_cast<mp::AddOp>(op))
     return giveSumOfSlopes(sum, ctx);
+  if (giveCancelled(op, ctx))
+    return true;
   MaybeShape shape = getShape(op->getResult(0));
   SmallVector<Factor, 4> factors;
   std::optional<Expression> product;
