@@ -293,32 +293,6 @@ static NodeNumbers findNodes(const Likely &x) {
   return points;
 }
 
-/// The same where the least value is about where a gamma distribution has it,
-/// and a normal one would reach far below: sums of positive terms. Where an
-/// epsilon holds up the least value, a shape of at least 1, whose density at 0
-/// is finite, tells that numbers are not often next to it.
-static std::optional<NodeNumbers> findPositiveNodes(const Likely &x, double k) {
-  double sigma = x.deviation();
-  if (!(x.lo > 0) || !(x.variance > 0) || x.mean - x.lo >= k * sigma)
-    return std::nullopt;
-  double ratio = expectedLeast(x.mean, x.variance, k) / x.lo;
-  double shape = x.mean * x.mean / x.variance;
-  if (!(ratio > 0.5 && (ratio < 2 || shape >= 1)))
-    return std::nullopt;
-  NodeNumbers points;
-  size_t count = 0;
-  auto add = [&](double z) {
-    points[count++] =
-        std::clamp(gammaQuantileAt(shape, z) * x.variance / x.mean, x.lo, x.hi);
-  };
-  for (const QuadratureNode &node : kNodes) {
-    if (node.at > 0)
-      add(-node.at);
-    add(node.at);
-  }
-  return points;
-}
-
 /// The moments by the values at those points, with `extremes` as the extremes.
 static Likely sumNodes(const NodeNumbers &values, const Extremes &extremes) {
   auto [low, high] = extremes;
@@ -378,6 +352,48 @@ static Extremes searchExtremes(const Function &function, const Likely &x) {
   for (double point : findGrid(x))
     extremes.add(function(point));
   return extremes;
+}
+
+/// The same where the least value is about where a gamma distribution has it,
+/// and a normal one would reach far below: sums of positive terms. Where an
+/// epsilon holds up the least value, a shape of at least 1, whose density at 0
+/// is finite, tells that numbers are not often next to it.
+static std::optional<NodeNumbers> findGammaNodes(const Likely &x, double k) {
+  double ratio = expectedLeast(x.mean, x.variance, k) / x.lo;
+  double shape = x.mean * x.mean / x.variance;
+  if (!(ratio > 0.5 && (ratio < 2 || shape >= 1)))
+    return std::nullopt;
+  NodeNumbers points = findNodes({0, 1, -kInfinity, kInfinity});
+  for (double &at : points)
+    at = std::clamp(gammaQuantileAt(shape, at) * x.variance / x.mean, x.lo,
+                    x.hi);
+  return points;
+}
+
+/// The same for the exponential of a normal number, whose logarithm has k
+/// deviations to either extreme, if the moments are those of such a number.
+static std::optional<NodeNumbers> findExponentialNodes(const Likely &x,
+                                                       double k) {
+  double lo = std::log(x.lo), hi = std::log(x.hi);
+  NodeNumbers points =
+      findNodes({(lo + hi) / 2, std::pow((hi - lo) / (2 * k), 2), lo, hi});
+  llvm::transform(points, points.begin(),
+                  [](double at) { return std::exp(at); });
+  Likely told = sumNodes(points, {x.lo, x.hi});
+  auto isNear = [](double one, double other) {
+    return std::fabs(one - other) < 0.1 * other;
+  };
+  if (!isNear(told.mean, x.mean) || !isNear(told.deviation(), x.deviation()))
+    return std::nullopt;
+  return points;
+}
+
+/// Nothing if a normal number of these moments is positive, too.
+static std::optional<NodeNumbers> findPositiveNodes(const Likely &x, double k) {
+  if (!(x.lo > 0) || !(x.variance > 0) || x.mean - x.lo >= k * x.deviation())
+    return std::nullopt;
+  std::optional<NodeNumbers> nodes = findGammaNodes(x, k);
+  return nodes ? nodes : findExponentialNodes(x, k);
 }
 
 Likely likely::apply(llvm::function_ref<double(double)> function,
@@ -448,14 +464,6 @@ Likely likely::reciprocal(const Likely &x, double k) {
 
 Likely likely::div(const Likely &a, const Likely &b, double k) {
   return mul(a, reciprocal(b, k), k);
-}
-
-Likely likely::Quotient::operator()(const Likely &a, const Likely &b) {
-  if (!divisor || !areSame(*divisor, b)) {
-    divisor = b;
-    inverse = reciprocal(b, k);
-  }
-  return mul(a, inverse, k);
 }
 
 likely::UnaryEstimate::UnaryEstimate(const Unary &unary)

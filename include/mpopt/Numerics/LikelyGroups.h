@@ -37,7 +37,13 @@ class Quotient {
 public:
   /// `k` as in expectedExtreme.
   explicit Quotient(double k) : k(k) {}
-  Likely operator()(const Likely &a, const Likely &b);
+  Likely operator()(const Likely &a, const Likely &b) {
+    if (!divisor || !areSame(*divisor, b)) {
+      divisor = b;
+      inverse = reciprocal(b, k);
+    }
+    return mul(a, inverse, k);
+  }
 
 private:
   double k;

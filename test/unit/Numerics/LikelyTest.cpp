@@ -140,6 +140,24 @@ TEST(Likely, Reciprocal) {
   EXPECT_NEAR(ratio.mean, 0.5, 0.02);
 }
 
+TEST(Likely, ReciprocalOfExponential) {
+  // 1 / e^s has the moments of e^-s, however much larger the largest divisor is
+  // than the least.
+  double k = expectedExtreme(kDraws, 1);
+  for (double variance : {0.25, 1.0, 4.0}) {
+    auto exponential = [](double s) { return std::exp(s); };
+    Likely s = Likely::normal(0.5, variance, k);
+    Likely inverse =
+        likely::reciprocal(likely::applyMonotone(exponential, s), k);
+    Likely wanted =
+        likely::applyMonotone(exponential, Likely::normal(-0.5, variance, k));
+    EXPECT_NEAR(inverse.mean, wanted.mean, 0.2 * wanted.mean) << variance;
+    EXPECT_NEAR(inverse.deviation(), wanted.deviation(),
+                0.2 * wanted.deviation())
+        << variance;
+  }
+}
+
 TEST(Likely, Sums) {
   double k = expectedExtreme(kDraws, 1);
   // Many equal terms: normal.
