@@ -8,6 +8,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
@@ -74,11 +75,21 @@ OwnSlope::OwnSlope(Value value,
     }
     if (!reader)
       return;
-    std::optional<Expression> its = Expression::ofOperand(reader, at);
-    if (!its)
-      return;
     const AbstractValue *gradient = gradientOf(reader->getResult(0));
     if (!gradient || !gradient->hasLikely())
+      return;
+    std::optional<Expression> its = Expression::ofOperand(reader, at);
+    // The numerator is another number, as large as it is expected to be.
+    auto quotient = dyn_cast<mp::DivOp>(reader);
+    if (!its && bends && quotient && quotient.getLhs() != at &&
+        getShape(at) == getShape(quotient.getResult())) {
+      functions.push_back(Expression::reciprocal(at));
+      divided = quotient.getLhs();
+      behind = gradient;
+      last = {};
+      return;
+    }
+    if (!its)
       return;
     at = reader->getResult(0);
     last = at;
@@ -156,11 +167,10 @@ double OwnSlope::factor(const RangeAnalysis &ranges,
   };
   AbstractValue exact = grouped(x);
   Interval expected = Interval::whole();
-  if (const AbstractValue &result = ranges.preRounding(last);
-      result.hasLikely()) {
+  if (last && ranges.preRounding(last).hasLikely()) {
     // Extremes of few evaluations are passed now and then. One number, as
     // rounding leaves of 1 + x, says nothing of others.
-    Cell hull = result.hull();
+    Cell hull = ranges.preRounding(last).hull();
     double reach = hull.likelyHi - hull.likelyLo;
     if (reach > 0)
       expected = {hull.likelyLo - reach, hull.likelyHi + reach};
@@ -175,5 +185,7 @@ double OwnSlope::factor(const RangeAnalysis &ranges,
   }
   double factor = joinSquares(grouped(*behind), exact) /
                   joinSquares(grouped(*before), grouped(error));
+  if (divided)
+    factor *= ::meanSquare(ranges.preRounding(divided));
   return std::isfinite(factor) ? factor : 1;
 }

@@ -45,8 +45,9 @@ private:
                     llvm::ArrayRef<Point> points,
                     const Interval &expected) const;
 
-  /// The tensor, and the result of the last function.
-  mlir::Value value, last;
+  /// The tensor, the result of the last function, and what is divided by it, as
+  /// in x / exp(s), a function of s but for x; the latter two may be null.
+  mlir::Value value, last, divided;
   std::vector<Expression> functions;
   /// Their slope is not the same everywhere.
   bool bends = false;

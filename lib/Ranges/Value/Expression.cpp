@@ -251,6 +251,15 @@ std::optional<Expression> Expression::ofOperand(Operation *op, Value operand) {
   return ofStep(op, operand);
 }
 
+Expression Expression::reciprocal(Value x) {
+  Expression expression(x);
+  Step step{Kind::Div};
+  step.operands[0] = expression.addNumber(1);
+  step.operands[1] = expression.add(x);
+  expression.steps.push_back(step);
+  return expression;
+}
+
 Expression::Step Expression::makeStep(Operation *op) {
   if (isa<mp::CastOp>(op))
     return steps[add(op->getOperand(0))];

@@ -51,6 +51,9 @@ public:
   static std::optional<Expression> ofOperand(mlir::Operation *op,
                                              mlir::Value operand);
 
+  /// 1 / x.
+  static Expression reciprocal(mlir::Value x);
+
   mlir::Value variable() const { return its; }
   double evaluate(double x) const;
   /// The values at `points`, in an array as long; `asStored`: with each step of
