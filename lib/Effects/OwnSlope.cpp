@@ -83,19 +83,18 @@ OwnSlope::OwnSlope(Value value,
     auto quotient = dyn_cast<mp::DivOp>(reader);
     if (!its && bends && quotient && quotient.getLhs() != at &&
         getShape(at) == getShape(quotient.getResult())) {
-      functions.push_back(Expression::reciprocal(at));
+      its = Expression::reciprocal(at);
       divided = quotient.getLhs();
-      behind = gradient;
-      last = {};
-      return;
     }
     if (!its)
       return;
     at = reader->getResult(0);
-    last = at;
+    last = divided ? Value() : at;
     functions.push_back(std::move(*its));
     bends |= !isLinear(reader);
     behind = gradient;
+    if (divided)
+      return;
   }
 }
 

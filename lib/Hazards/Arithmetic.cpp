@@ -7,20 +7,12 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Propagate/AddedTerms.h"
+#include "mpopt/Propagate/ErrorMoments.h"
 
 #include <algorithm>
 
 using namespace mlir;
 using namespace mpopt;
-
-static double countElements(Value value) {
-  MaybeShape shape = getShape(value);
-  double count = 1;
-  if (shape)
-    for (int64_t dim : *shape)
-      count *= double(std::max<int64_t>(dim, 1));
-  return count;
-}
 
 double mpopt::countArithmetic(Operation *op) {
   if (!isa_and_present<mp::MPDialect>(op->getDialect()) ||

@@ -22,8 +22,7 @@ double countArithmetic(mlir::Operation *op);
 /// The arithmetic of all ops of the module. A body counts as if it ran once.
 double countArithmetic(mlir::ModuleOp module);
 
-/// The multiplications of a product or recurrent cell, open dims as 1: they are
-/// batches and lengths, common factors mostly. 0 for other ops.
+/// The multiplications of a product or recurrent cell; 0 for other ops.
 double countMultiplications(mlir::Operation *op);
 
 } // namespace mpopt

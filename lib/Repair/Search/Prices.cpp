@@ -7,6 +7,7 @@
 
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/Arithmetic.h"
+#include "mpopt/Propagate/ErrorMoments.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,14 +25,6 @@ static constexpr double kWider = 2;
 static constexpr double kCast = 6;
 /// Sums of so many are exact, and no cut has them all.
 static constexpr double kMost = double(FlowGraph::kInfinite >> 16);
-
-/// Open dims count as 1: they are batches and lengths, common factors mostly.
-static double countElements(Value value) {
-  double count = 1;
-  for (int64_t dim : getShape(value).value_or(SmallVector<int64_t>()))
-    count *= double(std::max<int64_t>(dim, 1));
-  return count;
-}
 
 static double countFloats(ValueRange values) {
   double count = 0;
