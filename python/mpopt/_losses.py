@@ -64,7 +64,7 @@ def _join_prediction(module, loss, batch):
     inputs, target = _split_target(batch)
     arguments, keywords = _modules.split_batch(module, inputs)
     first = _name_arguments(module, arguments)
-    plain = type(module).forward
+    plain = _modules.plain_forward(module)
     name = "target" if "target" not in {*first, *keywords} else "loss_target"
 
     def forward(self, **named):
@@ -90,12 +90,13 @@ def _join_step(module, loss, batch):
     else:
         members = tuple(batch) if is_tuple else (batch,)
         named = {f"batch_{index}": member for index, member in enumerate(members)}
-    kind = type(module)
+    kind, own = type(module), {key: each for key, each in vars(module).items() if key == "forward"}
 
     def forward(self, **given):
         # Parameters are those of the copy that is exported.
         model = copy.copy(self)
         model.__class__ = kind
+        vars(model).update(own)
         made = loss(model, given if is_mapping else tuple(given.values()) if is_tuple
                     else next(iter(given.values())))
         made = made.get("loss") if isinstance(made, Mapping) else made

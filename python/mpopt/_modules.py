@@ -222,7 +222,7 @@ def _as_dictionary(value):
 
 
 def _with_dictionaries(module):
-    plain = type(module).forward
+    plain = plain_forward(module)
 
     @functools.wraps(plain)
     def forward(self, *arguments, **keywords):
@@ -262,11 +262,26 @@ def script(module):
         raise Error(f"the module cannot be scripted: pass example_inputs ({reason(error)})") from error
 
 
+def plain_forward(module):
+    """What the module computes, as a function of itself and the arguments. Accelerate replaces the `forward` of
+    a single module."""
+    own = vars(module).get("forward")
+    if own is None:
+        return type(module).forward
+
+    @functools.wraps(getattr(own, "__func__", own))
+    def forward(self, *arguments, **keywords):
+        return own(*arguments, **keywords)
+
+    return forward
+
+
 def with_forward(module, forward):
     """A module that shares parameters, modules and names with `module`, and runs `forward`, a
     function of itself and the arguments."""
     kind = type(module)
     made = copy.copy(module)
+    vars(made).pop("forward", None)
     made.__class__ = type(kind.__name__, (kind,), {"forward": forward, "__module__": kind.__module__})
     return made
 
@@ -279,7 +294,7 @@ def _bind_settings(module, keywords: dict):
                 if not isinstance(value, torch.Tensor | tuple | list | dict)}
     if not settings:
         return module, keywords
-    plain = type(module).forward
+    plain = plain_forward(module)
 
     @functools.wraps(plain)
     def forward(self, *arguments, **others):

@@ -190,3 +190,16 @@ def test_a_forward_under_autocast_keeps_the_names_of_its_outputs():
     report = mpopt.check_training(net, {"x": X, "labels": Y}, precision="bf16-mixed")
     assert list(report.outputs) == ["loss", "logits"] and report.training["loss"] == ["sum:loss"]
     assert list(report.gradients) == NAMES
+
+
+@pytest.mark.parametrize("loss", [
+    torch.nn.CrossEntropyLoss(), lambda model, batch: torch.nn.functional.cross_entropy(model(batch[0]), batch[1])],
+    ids=["pair", "step"])
+def test_a_forward_that_is_replaced_on_the_module(loss):
+    """As Accelerate prepares a model."""
+    model = Net()
+    before = mpopt.check_training(model, (X, Y), loss=loss).gradients["b.weight"].rms
+    plain = model.forward.__func__
+    model.forward = types.MethodType(lambda self, x: 1e-2 * plain(self, x), model)
+    after = mpopt.check_training(model, (X, Y), loss=loss).gradients["b.weight"].rms
+    assert 0.002 * before < after < 0.05 * before and "forward" in vars(model)
