@@ -211,3 +211,34 @@ func.func @running_maximum(%x: tensor<8xf16>, %y: tensor<8xf16>, %b: tensor<8xf1
   %twice = mp.sub %again, %most : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
   return %below : tensor<8xf16>
 }
+
+// -----
+
+// A quantiser's own scale: the largest magnitude becomes 448, whatever the guard and the order, and a power of two that
+// is no smaller.
+func.func @largest_becomes(%x: tensor<2x64xf32>) {
+  %last = mp.constant dense<448.0> : tensor<f32>
+  %eps = mp.constant dense<1.0e-5> : tensor<f32>
+  %abs = mp.abs %x : (tensor<2x64xf32>) -> tensor<2x64xf32>
+  %rows = mp.reduce_max %abs {axes = array<i64: -1>, keep_dims = true} : (tensor<2x64xf32>) -> tensor<2x1xf32>
+  %all = mp.reduce_max %abs : (tensor<2x64xf32>) -> tensor<f32>
+  %guarded = mp.max %rows, %eps : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
+  %scale = mp.div %guarded, %last : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
+  // expected-remark @below {{[-448.001, 448.001]}}
+  %0 = mp.div %x, %scale : (tensor<2x64xf32>, tensor<2x1xf32>) -> tensor<2x64xf32>
+  %log = mp.log2 %scale : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %up = mp.ceil %log : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %power = mp.exp2 %up : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  // expected-remark @below {{[-449.058, 449.058]}}
+  %1 = mp.div %x, %power : (tensor<2x64xf32>, tensor<2x1xf32>) -> tensor<2x64xf32>
+  %down = mp.floor %log : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %smaller = mp.exp2 %down : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  // A power of two below: up to twice as large, which is not followed.
+  // expected-remark @below {{[-6.71089e+08}}
+  %2 = mp.div %x, %smaller : (tensor<2x64xf32>, tensor<2x1xf32>) -> tensor<2x64xf32>
+  %held = mp.max %all, %eps : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %inverse = mp.div %last, %held : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  // expected-remark @below {{[-448.001, 448.001]}}
+  %3 = mp.mul %x, %inverse : (tensor<2x64xf32>, tensor<f32>) -> tensor<2x64xf32>
+  return
+}

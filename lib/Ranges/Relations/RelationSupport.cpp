@@ -91,6 +91,9 @@ Value relations::peelExpand(Value value) {
 bool relations::isRowScale(Value scale, Value rows, ArrayRef<int64_t> axes) {
   scale = peelExpand(scale);
   MaybeShape of = getShape(scale), shape = getShape(rows);
+  if (of && shape && axes.size() == shape->size() &&
+      of->size() <= shape->size() && getNumElements(of) == 1)
+    return true;
   if (!of || !shape || of->size() != shape->size())
     return false;
   for (size_t axis = 0; axis < shape->size(); ++axis)

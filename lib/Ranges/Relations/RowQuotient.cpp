@@ -4,7 +4,7 @@
 //   u / sqrt(mean(u^2) [+ eps])   |y| <= sqrt(n), ‖y‖ <= sqrt(n)
 //   u / sqrt(sum(u^2) [+ eps])    |y| <= 1, ‖y‖ <= 1
 //   e / sum(e), e >= 0            0 <= y <= 1, the row sums to 1
-//   u / sum(|u|), u / max(|u|)    |y| <= 1
+//   u / sum(|u|), u / max(|u|)    |y| <= 1, and c of c u / max(|u|)
 //
 // with a root, a power, a reciprocal or a fused norm, with epsilons and guards
 // that only make the divisor larger. A centred u would allow sqrt(n - 1); the
@@ -155,7 +155,8 @@ void relations::refineQuotient(Value result, AbstractValue &value,
     double tiny = ctx.functionFormat(result).minSubnormal;
     for (Value operand : op->getOperands())
       tiny = std::max(tiny, storeError(operand).absolute);
-    double most = ctx.of(dividend).hull().absMax() * 4 * tiny;
+    double most = ctx.of(dividend).hull().absMax() * 4 * tiny *
+                  std::max(scale.factor, 1.0);
     extra += most < 3 * bound ? most : 3 * bound;
   }
   bound = bound * (1 + own.relative) + extra + own.absolute;

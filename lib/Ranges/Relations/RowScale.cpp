@@ -210,12 +210,57 @@ static std::optional<RowScale> matchRoot(Value value, bool inverse,
   return result;
 }
 
+/// Past positive numbers that `value` is a multiple of, which `factor` takes
+/// up, and past powers of two that are no smaller, or no larger where it is an
+/// inverse.
+static Value peelFactors(Value value, bool isInverse, double &factor,
+                         Rounding &error, TransferContext &ctx) {
+  for (unsigned depth = 0; depth < 4; ++depth) {
+    value = peel(value, &error);
+    Operation *op = value.getDefiningOp();
+    if (isa_and_present<mp::Exp2Op>(op)) {
+      Operation *whole = peel(op->getOperand(0), &error).getDefiningOp();
+      bool fits = isInverse ? isa_and_present<mp::FloorOp>(whole)
+                            : isa_and_present<mp::CeilOp>(whole);
+      Operation *log =
+          fits ? peel(whole->getOperand(0), &error).getDefiningOp() : nullptr;
+      if (!isa_and_present<mp::Log2Op>(log))
+        return value;
+      // An error of the logarithm, whose size is below 1100, is one of a
+      // factor.
+      constexpr double kLargest = 1100;
+      error.relative +=
+          kLargest * functionError(log->getResult(0), ctx).relative;
+      value = log->getOperand(0);
+      continue;
+    }
+    if (!isa_and_present<mp::MulOp, mp::DivOp>(op))
+      return value;
+    auto split = splitNumber(op);
+    bool divides = isa<mp::DivOp>(op);
+    if (!split || !(split->second > 0) || !std::isfinite(split->second) ||
+        (divides && split->first != op->getOperand(0)))
+      return value;
+    factor *= divides ? 1 / split->second : split->second;
+    error.add(storeError(value));
+    value = split->first;
+  }
+  return value;
+}
+
 /// sum(e) or max(e) of values that are not negative, or of |u|.
 static std::optional<RowScale> matchPlainSum(Value value,
                                              TransferContext &ctx) {
   Rounding error;
   Value divisor = value;
-  Value inner = peelGuards(value, error, ctx);
+  Value inner = value;
+  double factor = 1;
+  for (unsigned depth = 0; depth < 3; ++depth) {
+    Rounding its;
+    double outer = factor;
+    inner = peelGuards(peelFactors(inner, false, factor, its, ctx), its, ctx);
+    error.add({its.relative, its.absolute * std::max({1.0, outer, factor})});
+  }
   bool guarded = peel(value, Peel::Rounded) != inner;
   Operation *op = getReduction(inner, &error);
   if (!op || !isa<mp::ReduceSumOp, mp::ReduceL1Op, mp::ReduceMaxOp>(op))
@@ -230,11 +275,16 @@ static std::optional<RowScale> matchPlainSum(Value value,
   result.axes = *axes;
   result.sum = isa<mp::ReduceSumOp>(op) && !guarded;
   result.reduction = op;
-  error.add(storeError(op->getResult(0)));
+  // The largest of stored numbers is one of them.
+  if (!isa<mp::ReduceMaxOp>(op))
+    error.add(storeError(op->getResult(0)));
   // A rounded sum of such terms, or their maximum, is no smaller than the
   // largest of them.
-  result.bound =
-      (1 + 2 * error.relative) * (1 + error.absolute / least(divisor, ctx));
+  if (!(error.relative < 0.25))
+    return std::nullopt;
+  result.exact = 1 / factor;
+  result.bound = (1 + 2 * error.relative) / factor *
+                 (1 + error.absolute / least(divisor, ctx));
   return result;
 }
 
@@ -251,25 +301,37 @@ relations::matchQuotient(Operation *op, TransferContext &ctx) {
   for (unsigned index : {1u, 0u}) {
     Value inverse = op->getOperand(index), other = op->getOperand(1 - index);
     Rounding error;
-    Value source = peel(peelExpand(peel(inverse, &error)), &error);
+    double factor = 1;
+    Value source = peelFactors(inverse, true, factor, error, ctx);
+    source = peelFactors(peelExpand(source), true, factor, error, ctx);
     Operation *maker = source.getDefiningOp();
     if (!maker)
       continue;
     std::optional<RowScale> scale;
     Value divisor = isa<mp::PowOp>(maker) ? Value() : getInverted(maker);
+    if (auto number = isa<mp::DivOp>(maker)
+                          ? getSplatConstant(maker->getOperand(0))
+                          : std::nullopt;
+        !divisor && number && *number > 0 && std::isfinite(*number)) {
+      factor *= *number;
+      divisor = maker->getOperand(1);
+    }
     if (divisor) {
       scale = matchRoot(divisor, false, ctx);
       if (!scale)
         scale = matchPlainSum(divisor, ctx);
       error.add(functionError(source, ctx));
-    } else {
+    } else if (factor == 1) {
       scale = matchRoot(source, true, ctx);
     }
-    if (!scale || !isRowScale(divisor ? divisor : source, other, scale->axes))
+    if (!scale || !isRowScale(divisor ? divisor : source, other, scale->axes) ||
+        !(error.relative < 0.25))
       continue;
     // r <= (1 + relative) / s + absolute: what is added is small times x.
-    scale->bound *= 1 + error.relative;
-    scale->sum &= error.relative < 0.5;
+    scale->bound *= (1 + error.relative) * factor;
+    scale->exact *= factor;
+    scale->factor = factor;
+    scale->sum &= factor == 1;
     return std::make_pair(other, *scale);
   }
   return std::nullopt;

@@ -17,8 +17,11 @@ struct RowScale {
   /// |of_i| <= bound * (the divisor), for each element and, of sums of
   /// squares, for the row's norm.
   double bound = 0;
-  /// The same in real arithmetic: 1 but for means.
+  /// The same in real arithmetic: 1 but for means
+  /// and numbers that they are multiplied by.
   double exact = 1;
+  /// What the inverse of a norm was multiplied by.
+  double factor = 1;
   bool squares = false;
   /// A plain sum of values that are not negative.
   bool sum = false;

@@ -40,9 +40,22 @@ private:
 };
 } // namespace
 
+/// A cast to FP8 by which nothing becomes Inf or NaN stores codes, whose scale
+/// is chosen so that they come near the largest. What one that saturates clips
+/// counts in the effect on outputs.
+static bool makesCodes(Operation *op, const RangeAnalysis &ranges) {
+  auto cast = dyn_cast<mp::CastOp>(op);
+  const FloatFormat *format =
+      cast ? getFloatFormat(getElementType(cast.getResult())) : nullptr;
+  return format && format->bits == 8 &&
+         (cast.getSaturate() ||
+          ranges.magnitudes(cast.getResult()).bound < format->overflowFrom);
+}
+
 void NearOverflow::judge(Operation *op, Value value) {
   Type type = getElementType(value);
-  if (!isLowPrecision(type) || isConstant(value))
+  if (!isLowPrecision(type) || isConstant(value) ||
+      makesCodes(op, sites->ranges()))
     return;
   const OverflowSite *site = sites->find(value);
   if (site && site->certainty != Certainty::Possible)
