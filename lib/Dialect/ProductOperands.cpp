@@ -6,8 +6,10 @@
 #include "mpopt/Dialect/EinsumSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/SumEstimate.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -169,4 +171,24 @@ std::optional<ScaledOperand> mpopt::getScaledOperand(Value value) {
       index,           std::move(product->layouts[index]),
       isWeight,        isWeight ? recipe->weights : recipe->activations,
       recipe->isStatic};
+}
+
+/// The codes that a product reads; null if it reads none.
+static const FloatFormat *getCodes(Value operand) {
+  if (std::optional<ScaledOperand> scaled = getScaledOperand(operand))
+    return scaled->scaling.codes().floats;
+  auto pair = operand.getDefiningOp<mp::DequantizeOp>();
+  return pair ? getFloatFormat(getElementType(pair.getInput())) : nullptr;
+}
+
+const FloatFormat *mpopt::getSumOfCodes(Operation *op,
+                                        const TargetProfile &target) {
+  if (op->getNumOperands() < 2)
+    return nullptr;
+  const FloatFormat *codes = getCodes(op->getOperand(0));
+  if (!codes || !getCodes(op->getOperand(1)) || !getProductOperands(op))
+    return nullptr;
+  const FloatFormat &sums =
+      target.products(*codes, op->getName().stripDialect());
+  return cutsOff(sums) ? &sums : nullptr;
 }

@@ -348,7 +348,8 @@ void ModuleCheck::describeScaling() {
   Attribute own = module->getAttr(kPrecisionAttr);
   unsigned best = 0;
   for (const Precision &other : Precision::all()) {
-    if (other.cost == 0 || (best != 0 && other.cost > best))
+    if (other.cost == 0 || (best != 0 && other.cost > best) ||
+        other.operands->weights.format != precision.operands->weights.format)
       continue;
     module->setAttr(kPrecisionAttr,
                     StringAttr::get(module.getContext(), other.name));

@@ -18,6 +18,7 @@
 #include "mpopt/Propagate/ErrorMoments.h"
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Support/TargetFile.h"
 
 #include <cmath>
 
@@ -34,7 +35,8 @@ ScaledLayers::ScaledLayers(ModuleOp module, AnalysisManager analyses)
     : module(module), ranges(analyses.getAnalysis<RangeAnalysis>()),
       step(analyses.getAnalysis<TrainingEstimate>()),
       gradients(step.gradients()),
-      shares(analyses.getAnalysis<FlushedShares>()) {
+      shares(analyses.getAnalysis<FlushedShares>()),
+      isFnuz(findFloats(ranges.target().name(), "f8E4M3FN") == "f8E4M3FNUZ") {
   findLayers();
 }
 
@@ -245,12 +247,14 @@ ScaledOperand ScaledLayers::operandOf(const Layer &layer,
                                       unsigned side,
                                       const Fp8Recipe &recipe) const {
   LayerRole role = rolesOf(product.pass)[side];
-  return {product.operands[side],
-          product.result.getOwner(),
-          side,
-          product.layouts[side],
-          role == LayerRole::Weight,
-          layer.kept ? kUnscaledBF16 : recipe.of(product.pass, role),
+  OperandScaling scaling =
+      layer.kept ? kUnscaledBF16 : recipe.of(product.pass, role);
+  if (isFnuz && scaling.format == "f8E4M3FN")
+    scaling.format = "f8E4M3FNUZ";
+  else if (isFnuz && scaling.format == "f8E5M2")
+    scaling.format = "f8E5M2FNUZ";
+  return {product.operands[side], product.result.getOwner(), side,
+          product.layouts[side],  role == LayerRole::Weight, scaling,
           recipe.history > 0};
 }
 

@@ -11,6 +11,7 @@
 #include "mpopt/Dialect/WindowSupport.h"
 #include "mpopt/Hazards/FlushedShare.h"
 #include "mpopt/Propagate/AddedTerms.h"
+#include "mpopt/Propagate/InnerSums.h"
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Propagate/OperandErrors.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
@@ -291,6 +292,8 @@ ScalingReport mpopt::describeProducts(ModuleOp module, AnalysisManager analyses,
            noise =
                noiseOf(double(countProducts(op).value_or(0)) * shareOfTaps(op),
                        errors[0], errors[1]);
+    if (std::optional<InnerSum> sum = findInnerSum(op, ranges))
+      noise += signal * sum->ofResult.square;
     if (signal > 0 && noise > 0)
       product.decibels = 10 * std::log10(signal / noise);
   }

@@ -2,21 +2,28 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mpopt/Numerics/Accumulation.h"
+#include "mpopt/Numerics/SumEstimate.h"
 
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 using namespace mpopt;
 
+static bool truncates(const Accumulator &accumulator) {
+  return accumulator.truncates || cutsOff(*accumulator.format);
+}
+
 /// The factor of so many roundings, rounded up.
 static double relativeError(const Accumulator &accumulator, double roundings) {
   const FloatFormat &format = *accumulator.format;
-  if (!accumulator.truncates)
+  if (!truncates(accumulator))
     return mulUp(roundings, format.unitRoundoff());
-  double lost = mulUp(roundings, format.epsilon());
-  if (lost >= 1)
-    return kInfinity;
-  return divUp(lost, subDown(1, lost));
+  // A few products and the sum before them are aligned to the largest of these,
+  // and lose what lies below its last digit (Xie et al., "MMA-Sim", arXiv
+  // 2511.10909). As a sum that is cut off towards zero is at most that of the
+  // magnitudes, each cut is less than a unit of it: one of each product, and
+  // two of each group, of 16 products at least.
+  return mulUp(addUp(mulUp(roundings, 1 + 2.0 / 16), 2), format.epsilon());
 }
 
 static double knownCount(double terms) {
@@ -43,7 +50,7 @@ DotError::DotError(const Accumulator &accumulator, double terms) {
   // A product that underflows loses half of the smallest value (all of it when
   // truncating), and the sum's roundings act on that too.
   double smallest = accumulator.format->minSubnormal;
-  double lost = mulUp(terms, accumulator.truncates ? smallest : smallest / 2);
+  double lost = mulUp(terms, truncates(accumulator) ? smallest : smallest / 2);
   if (lost == 0) // Half of the smallest double is none.
     lost = smallest;
   absolute = mulUp(lost, addUp(1, factor));

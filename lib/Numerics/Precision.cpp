@@ -74,7 +74,8 @@ static constexpr OperandRecipe sameForBoth(const OperandScaling &scaling,
 }
 
 // docs/fp8.md names the frameworks that multiply so.
-static constexpr llvm::StringLiteral kE4M3 = "f8E4M3FN", kE2M1 = "f4E2M1FN";
+static constexpr llvm::StringLiteral kE4M3 = "f8E4M3FN", kE2M1 = "f4E2M1FN",
+                                     kFnuz = "f8E4M3FNUZ";
 static constexpr OperandRecipe
     kTensor = sameForBoth({kE4M3}, /*isStatic=*/true),
     kDynamic = sameForBoth({kE4M3}, /*isStatic=*/false),
@@ -82,6 +83,12 @@ static constexpr OperandRecipe
     kBlock128 = {{kE4M3, Grain::Block, 128, Rounding::Up},
                  {kE4M3, Grain::Tile, 128, Rounding::Up},
                  /*isStatic=*/false},
+    kTensorFnuz = sameForBoth({kFnuz}, /*isStatic=*/true),
+    kDynamicFnuz = sameForBoth({kFnuz}, /*isStatic=*/false),
+    kRowFnuz = sameForBoth({kFnuz, Grain::Row}, /*isStatic=*/false),
+    kBlock128Fnuz = {{kFnuz, Grain::Block, 128, Rounding::Up},
+                     {kFnuz, Grain::Tile, 128, Rounding::Up},
+                     /*isStatic=*/false},
     kMx = sameForBoth({kE4M3, Grain::Block, 32, Rounding::Up},
                       /*isStatic=*/false),
     kMxFloor = sameForBoth({kE4M3, Grain::Block, 32, Rounding::Floor},
@@ -145,6 +152,10 @@ static constexpr Precision kPrecisions[] = {
     byFloats("fp8-e4m3:block128", kBlock128, 4),
     byFloats("fp8-e4m3:mx", kMx, 5),
     byFloats("fp8-e4m3:mx_floor", kMxFloor),
+    byFloats("fp8-e4m3fnuz:tensor", kTensorFnuz, 1),
+    byFloats("fp8-e4m3fnuz:dynamic", kDynamicFnuz, 2),
+    byFloats("fp8-e4m3fnuz:row", kRowFnuz, 3),
+    byFloats("fp8-e4m3fnuz:block128", kBlock128Fnuz, 4),
     byFloats("nvfp4", kNvfp4),
     byCodes("int8:u8s8", kU8S8),
     byCodes("int8:s8s8", kS8S8),
@@ -156,6 +167,7 @@ static constexpr Precision kPrecisions[] = {
 /// Other spellings.
 static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral>
     kSpellings[] = {{"fp8-e4m3", "fp8-e4m3:tensor"},
+                    {"fp8-e4m3fnuz", "fp8-e4m3fnuz:tensor"},
                     {"mxfp8", "fp8-e4m3:mx"},
                     {"int8", "int8:u8s8"},
                     {"int8:per-tensor", "int8:u8s8,per-tensor"}};

@@ -3,6 +3,7 @@
 
 #include "mpopt/Numerics/SumEstimate.h"
 
+#include "mpopt/Numerics/Interval.h"
 #include "mpopt/Numerics/Normal.h"
 
 #include <algorithm>
@@ -43,13 +44,26 @@ struct Rounding {
 };
 } // namespace
 
-/// The rounding of normal numbers with that mean and deviation to whole ones.
-static Rounding roundToWhole(double mean, double deviation) {
+/// The numbers that become `whole`: the nearest ones, or those that lie behind
+/// it as seen from 0.
+static Interval cellOf(double whole, bool truncates) {
+  if (!truncates)
+    return {whole - 0.5, whole + 0.5};
+  return {whole <= 0 ? whole - 1 : whole, whole >= 0 ? whole + 1 : whole};
+}
+
+/// Normal numbers with that mean and deviation as whole ones.
+static Rounding roundToWhole(double mean, double deviation, bool truncates) {
   // From one unit on the first Fourier coefficient of the sawtooth, which is
-  // exp(-2 pi^2) / pi, is below a double's digits beside 1/12.
-  if (deviation >= 1)
-    return {0, 1.0 / 12};
-  double nearest = std::nearbyint(mean);
+  // exp(-2 pi^2) / pi, is below a double's digits beside 1/12. What is cut off
+  // is half a unit towards zero on average.
+  if (deviation >= 1) {
+    double towardsZero =
+        truncates ? (1 - 2 * normalShareBelow(mean / deviation)) / 2 : 0;
+    return {towardsZero,
+            1.0 / 12 + (truncates ? 0.25 : 0) - towardsZero * towardsZero};
+  }
+  double nearest = truncates ? std::trunc(mean) : std::nearbyint(mean);
   if (deviation == 0)
     return {nearest - mean, 0};
   // No number is expected beyond eight deviations.
@@ -58,7 +72,8 @@ static Rounding roundToWhole(double mean, double deviation) {
   double first = 0, second = 0;
   for (int step = -reach; step <= reach; ++step) {
     double whole = nearest + step;
-    double lo = (whole - 0.5 - mean) / deviation, hi = lo + 1 / deviation;
+    Interval cell = cellOf(whole, truncates);
+    double lo = (cell.lo - mean) / deviation, hi = (cell.hi - mean) / deviation;
     double share = normalShareBelow(hi) - normalShareBelow(lo);
     // The moments of z within the interval.
     double z = normalDensity(lo) - normalDensity(hi);
@@ -82,6 +97,7 @@ SumError mpopt::estimateSum(const FloatFormat &format, double n, double mean,
   if (!(error.size > 0) || !std::isfinite(error.size))
     return {};
   double bias = 0, noise = 0;
+  bool truncates = cutsOff(format);
   auto unitOf = [&](double size) {
     error.overflows |= size >= format.overflowFrom;
     return format.ulp(std::max(size, format.minNormal));
@@ -100,7 +116,7 @@ SumError mpopt::estimateSum(const FloatFormat &format, double n, double mean,
     for (double k = 1; k < n && !error.overflows;) {
       double steps = std::min(n - k, std::max(1.0, k / 16));
       double unit = unitOf(sizeOf(sum, k));
-      Rounding each = roundToWhole(mean / unit, deviation / unit);
+      Rounding each = roundToWhole(mean / unit, deviation / unit, truncates);
       bias += steps * each.mean * unit;
       noise += steps * each.variance * unit * unit;
       sum += steps * (mean + each.mean * unit);

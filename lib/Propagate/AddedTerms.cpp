@@ -18,6 +18,7 @@
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/PoolingOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/ProductOperands.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -230,6 +231,14 @@ static const FloatFormat *getStated(Operation *op) {
   return nullptr;
 }
 
+/// The products that are added before a scale of their block is multiplied in.
+static int64_t countOfBlock(Operation *op) {
+  std::optional<ScaledOperand> scaled = getScaledOperand(op->getOperand(0));
+  return scaled && scaled->scaling.grain == OperandScaling::Grain::Block
+             ? scaled->scaling.size
+             : std::numeric_limits<int64_t>::max();
+}
+
 std::optional<AddedTerms> mpopt::getInnerTerms(Operation *op,
                                                const TargetProfile &target) {
   if (op->getNumOperands() == 0)
@@ -237,7 +246,10 @@ std::optional<AddedTerms> mpopt::getInnerTerms(Operation *op,
   const FloatFormat *own = getFloatFormat(getElementType(op->getOperand(0)));
   if (!own)
     return std::nullopt;
-  if (MaybeCount count = countProducts(op))
+  MaybeCount count = countProducts(op);
+  if (const FloatFormat *codes = getSumOfCodes(op, target))
+    return AddedTerms{std::min(*count, countOfBlock(op)), codes};
+  if (count)
     return AddedTerms{*count, &target.products(*own, getKernel(op))};
   if (MaybeCount count = countRow(op)) {
     // A model may ask for a narrower sum than the target's. A wider one is what

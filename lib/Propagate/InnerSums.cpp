@@ -12,6 +12,7 @@
 #include "mpopt/Dialect/Ops/LossOps.h"
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/ProductOperands.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Value/PlainExponential.h"
@@ -61,7 +62,8 @@ static std::optional<AddedTerms> getStatedTerms(Operation *op) {
 static std::optional<AddedTerms> getNarrowTerms(Operation *op,
                                                 const TargetProfile &target) {
   std::optional<AddedTerms> terms = getStatedTerms(op);
-  if (!terms && (op->getNumOperands() == 0 || !isKernelNarrow(op, target)))
+  if (!terms && (op->getNumOperands() == 0 ||
+                 (!isKernelNarrow(op, target) && !getSumOfCodes(op, target))))
     return std::nullopt;
   if (!terms)
     terms = getInnerTerms(op, target);

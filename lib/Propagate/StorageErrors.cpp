@@ -11,6 +11,7 @@
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/CustomOps.h"
+#include "mpopt/Dialect/ProductOperands.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -93,10 +94,12 @@ static bool isWrong(Value value) {
 bool StorageErrors::rounds(Value value) {
   if (isWrong(value))
     return true;
+  Operation *op = value.getDefiningOp();
+  if (op && getSumOfCodes(op, ranges.target()))
+    return true;
   const FloatFormat *format = getFloatFormat(getElementType(value));
   if (!format || format->digits >= FloatFormat::f32().digits)
     return false;
-  Operation *op = value.getDefiningOp();
   if (isa_and_nonnull<mp::ConstantOp>(op))
     return false; // the file has it so
   if (op)
@@ -292,20 +295,28 @@ static void addLosses(StorageError &error, const Cell &x, NonFinite::Lost lost,
   }
 }
 
+/// A cast that saturates clips: what it stores is its operand.
+static Value getStored(Value value) {
+  auto cast = value.getDefiningOp<mp::CastOp>();
+  return cast && cast.getSaturate() ? cast.getInput() : value;
+}
+
 std::optional<AbstractValue> StorageErrors::errorOf(Value value,
                                                     NonFinite::Lost lost,
                                                     ArrayRef<int64_t> dims) {
-  const FloatFormat &format = *getFloatFormat(getElementType(value));
-  const AbstractValue &exact = ranges.preRounding(value);
+  StorageFormat format = *getFloatFormat(getElementType(value));
+  Value source = getStored(value);
+  format.saturates |= source != value;
+  const AbstractValue &exact = ranges.preRounding(source);
   TransferContext &context = ranges.context();
   if (std::optional<MaskedScores> scores = findMaskedScores(value, ranges))
-    return errorOfMasked(*scores, format, exact);
+    return errorOfMasked(*scores, *format.floats, exact);
   if (std::optional<WeightView> weights = context.weights(value);
       weights && !weights->roundings.empty() &&
       weights->shape.size() == exact.rank())
-    return errorOfConstant(*weights, format, dims, exact);
+    return errorOfConstant(*weights, *format.floats, dims, exact);
   if (!exact.hasLikely()) {
-    double most = std::ldexp(1.0, int(format.digits));
+    double most = std::ldexp(1.0, int(format.floats->digits));
     if (exact.integral && ranges.magnitudes(value).bound <= most)
       return std::nullopt;
     return AbstractValue::top(exact.rank());
@@ -324,14 +335,15 @@ std::optional<AbstractValue> StorageErrors::errorOf(Value value,
     }
     double most =
         std::min(std::max(std::fabs(x.likelyLo), std::fabs(x.likelyHi)), cut);
-    bool overflows = most >= format.overflowFrom;
+    bool overflows = most >= format.overflowFrom().hi;
     StorageError error =
         storageErrorOf(x.mean, x.variance, format, exact.integral, overflows);
     // The moments say little of few elements that are far larger.
     if (overflows) {
       double count =
           std::max(context.elementsPerGroup(value, exact.groups()), 1.0);
-      error.square = std::max(error.square, most * most / count);
+      double lost = format.saturates ? most - format.ends().hi : most;
+      error.square = std::max(error.square, lost * lost / count);
     }
     // A wrong result has nothing in common with the right one: the difference
     // of two independent numbers of one distribution has twice its variance.

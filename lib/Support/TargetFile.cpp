@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mpopt/Support/TargetFile.h"
+#include "mpopt/Numerics/Precision.h"
 #include "mpopt/Support/Profile.h"
 
 #include "mpopt/Support/BoundedJson.h"
@@ -64,6 +65,9 @@ public:
     return profile;
   }
 
+  /// The formats that stand in for others, by the names of these.
+  std::map<std::string, std::string> floats;
+
 private:
   llvm::Error fail(const llvm::Twine &text) {
     return llvm::createStringError("target '" + profile->profileName +
@@ -71,8 +75,10 @@ private:
   }
 
   /// A format by its name, or an object that narrows it: its sums overflow
-  /// before it does, or have no subnormal numbers:
-  /// `{"format": "f32", "overflow": 32768, "subnormals": false}`.
+  /// before it does, have no subnormal numbers, or have fewer digits, below
+  /// which each term is cut off:
+  /// `{"format": "f32", "overflow": 32768, "subnormals": false}`,
+  /// `{"format": "f32", "digits": 14}`.
   const FloatFormat *readAccumulator(const llvm::json::Value &value) {
     const llvm::json::Object *object = value.getAsObject();
     const llvm::json::Value *named = object ? object->get("format") : &value;
@@ -82,10 +88,15 @@ private:
     if (!object || !format)
       return format;
     for (const auto &[key, fact] : *object)
-      if (!llvm::is_contained({"format", "overflow", "subnormals"},
+      if (!llvm::is_contained({"format", "overflow", "subnormals", "digits"},
                               llvm::StringRef(key)))
         return nullptr;
     FloatFormat own = *format;
+    int64_t digits = object->getInteger("digits").value_or(own.digits);
+    if (digits < 1 || digits > own.digits)
+      return nullptr;
+    own.digits = unsigned(digits);
+    own.minSubnormal = std::ldexp(own.minNormal, 1 - int(digits));
     own.overflowFrom = object->getNumber("overflow").value_or(own.overflowFrom);
     if (!(own.overflowFrom > own.minNormal) ||
         own.overflowFrom > format->overflowFrom)
@@ -213,8 +224,9 @@ private:
     if (!codes)
       return "\"codes\" is no object";
     for (const auto &[key, fact] : *codes)
-      if (!llvm::is_contained({"pairs", "accumulator", "widest", "dequantised"},
-                              llvm::StringRef(key)))
+      if (!llvm::is_contained(
+              {"pairs", "accumulator", "widest", "dequantised", "floats"},
+              llvm::StringRef(key)))
         return "unknown key \"" + key.str() + "\" in \"codes\"";
     CodeArithmetic &into = profile->codeArithmetic;
     for (auto [key, bits] : {std::pair("accumulator", &into.accumulatorBits),
@@ -227,7 +239,20 @@ private:
       if (!into.dequantised)
         return "\"dequantised\" is no float format";
     }
+    if (const llvm::json::Value *floats = codes->get("floats");
+        floats && !readFloats(*floats))
+      return "\"floats\" maps float formats to others";
     return readPairs(*codes, into);
+  }
+
+  bool readFloats(const llvm::json::Value &value) {
+    const llvm::json::Object *object = value.getAsObject();
+    return object && llvm::all_of(*object, [&](const auto &entry) {
+             std::optional<llvm::StringRef> name = entry.second.getAsString();
+             floats[entry.first.str()] = name.value_or("").str();
+             return name && FloatFormat::byName(*name) &&
+                    FloatFormat::byName(entry.first);
+           });
   }
 
   std::shared_ptr<TargetProfile> profile = std::make_shared<TargetProfile>();
@@ -241,6 +266,33 @@ mpopt::findTarget(llvm::StringRef nameOrFile) {
   llvm::Expected<std::string> text =
       readProfile("target", kTargets, nameOrFile);
   return text ? TargetReader(nameOrFile.str()).read(*text) : text.takeError();
+}
+
+std::string mpopt::findFloats(llvm::StringRef nameOrFile,
+                              llvm::StringRef format) {
+  if (llvm::Expected<std::string> text =
+          readProfile("target", kTargets, nameOrFile)) {
+    TargetReader reader(nameOrFile.str());
+    llvm::consumeError(reader.read(*text).takeError());
+    auto found = reader.floats.find(format.str());
+    return found == reader.floats.end() ? format.str() : found->second;
+  } else {
+    llvm::consumeError(text.takeError());
+  }
+  return format.str();
+}
+
+std::string mpopt::precisionOn(llvm::StringRef nameOrFile,
+                               llvm::StringRef precision) {
+  const Precision *asked = Precision::byName(precision);
+  if (nameOrFile.empty() || !asked || !asked->operands)
+    return precision.str();
+  std::string format = findFloats(nameOrFile, asked->operands->weights.format);
+  for (const Precision &row : Precision::all())
+    if (row.operands && row.recipe() == asked->recipe() &&
+        row.operands->weights.format == format)
+      return row.name.str();
+  return precision.str();
 }
 
 std::shared_ptr<const TargetProfile> mpopt::getStandardTarget() {

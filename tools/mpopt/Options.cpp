@@ -172,6 +172,7 @@ Error Validator::checkJudging() {
   if (has(OPT_target))
     if (Error error = checkTarget(options.target))
       return fail("--target: " + llvm::toString(std::move(error)));
+  options.precision = precisionOn(options.target, options.precision);
   if (has(OPT_device))
     options.device = text(OPT_device);
   options.highEffort = text(OPT_effort) == "high";

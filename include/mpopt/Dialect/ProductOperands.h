@@ -12,6 +12,7 @@
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Numerics/Precision.h"
+#include "mpopt/Numerics/Target.h"
 
 #include <array>
 #include <optional>
@@ -64,6 +65,12 @@ struct ScaledOperand {
 
 /// Nothing for other values.
 std::optional<ScaledOperand> getScaledOperand(mlir::Value value);
+
+/// The accumulator of a product that multiplies codes of floats: of operands
+/// with scales, or of those behind a pair of quantisation and its inverse. Null
+/// for other ops, and where the target adds them as it adds other numbers.
+const FloatFormat *getSumOfCodes(mlir::Operation *op,
+                                 const TargetProfile &target);
 
 } // namespace mpopt
 

@@ -100,6 +100,8 @@ private:
   const TrainingEstimate &step;
   const GradientAnalysis &gradients;
   FlushedShares &shares;
+  /// The target's FP8 ends at 240 and 57344.
+  bool isFnuz;
   std::vector<Layer> layers;
   std::map<std::vector<uint64_t>, OperandError> known;
 };

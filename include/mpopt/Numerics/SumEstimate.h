@@ -8,6 +8,13 @@
 
 namespace mpopt {
 
+/// True of an accumulator with fewer digits than its format has: tensor cores
+/// align terms to the largest of them and cut off what lies below.
+inline bool cutsOff(const FloatFormat &accumulator) {
+  return accumulator.digits <
+         llvm::APFloat::semanticsPrecision(*accumulator.semantics);
+}
+
 /// The typical rounding error of a sum, relative to the sum, if `n` terms of
 /// that mean and variance are added one after another, or pairwise: half a unit
 /// of each partial sum's size. 0 if all terms are 0. It is no bound; those are
@@ -28,7 +35,8 @@ struct SumError {
 /// The error of adding `n` normal terms of that mean and variance. In sequence,
 /// terms below half a unit in the last place of the partial sum are absorbed,
 /// so that a long sum of positive terms stops growing; pairwise, the terms of
-/// each level are about as large as the partial sums.
+/// each level are about as large as the partial sums. Where the accumulator
+/// truncates, terms lose half a unit of the partial sum towards zero.
 SumError estimateSum(const FloatFormat &format, double n, double mean,
                      double variance, bool pairwise);
 

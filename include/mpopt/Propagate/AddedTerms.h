@@ -41,10 +41,10 @@ std::optional<AddedTerms> getInnerTerms(mlir::Operation *op,
 std::optional<AddedTerms> getWrittenTerms(mlir::Operation *op,
                                           const TargetProfile &target);
 
-/// True if the format has 16 bits or fewer, or if its sums overflow where those
-/// of FP16 do.
+/// True if the format has fewer digits than FP32, or if its sums overflow where
+/// those of FP16 do.
 inline bool isNarrow(const FloatFormat &format) {
-  return format.bits <= 16 ||
+  return format.digits < FloatFormat::f32().digits ||
          format.overflowFrom <= FloatFormat::f16().overflowFrom;
 }
 

@@ -25,6 +25,13 @@ std::vector<std::string> getTargetNames();
 llvm::Expected<std::shared_ptr<const TargetProfile>>
 findTarget(llvm::StringRef nameOrFile);
 
+/// The name of the format that stands in for one of that name on a target; the
+/// name itself where none does, and where there is no such target.
+std::string findFloats(llvm::StringRef nameOrFile, llvm::StringRef format);
+
+/// The name of the precision of that name in the formats of a target.
+std::string precisionOn(llvm::StringRef nameOrFile, llvm::StringRef precision);
+
 /// The built-in targets by their arithmetic of codes, those with the same
 /// together.
 std::vector<std::vector<std::string>> groupByCodes();

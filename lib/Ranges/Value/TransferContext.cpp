@@ -4,6 +4,7 @@
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/ProductOperands.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Value/OpenAxis.h"
@@ -85,6 +86,8 @@ static const FloatFormat &formatOf(Value value) {
 }
 
 const FloatFormat &TransferContext::productFormat(Value operand) {
+  if (const FloatFormat *codes = getSumOfCodes(current, target()))
+    return *codes;
   return target().products(formatOf(operand),
                            current->getName().stripDialect());
 }

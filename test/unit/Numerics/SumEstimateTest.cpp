@@ -101,3 +101,31 @@ TEST(SumEstimate, PartialSumsOverflow) {
   EXPECT_FALSE(estimateSum(FloatFormat::f16(), 1e6, 1, 0, false).overflows);
   EXPECT_EQ(estimateSum(FloatFormat::f16(), 10, 0, 0, false).square, 0);
 }
+
+/// Adds terms to an accumulator that cuts off, each at a unit of the sum.
+TEST(SumEstimate, TermsAreCutOff) {
+  FloatFormat format = FloatFormat::f32();
+  format.digits = 14;
+  ASSERT_TRUE(cutsOff(format));
+  std::mt19937 random(1);
+  for (auto [n, mean] : {std::pair(1 << 14, 0.5), std::pair(1 << 14, 0.0),
+                         std::pair(1 << 16, 0.2)}) {
+    std::normal_distribution<double> normal(mean, 1);
+    double square = 0, size = 0;
+    for (int draw = 0; draw < 32; ++draw) {
+      double sum = 0, exact = 0;
+      for (int at = 0; at < n; ++at) {
+        double term = normal(random);
+        exact += term;
+        double unit =
+            format.ulp(std::max({std::fabs(term), std::fabs(sum), 0x1p-100}));
+        sum = unit * (std::trunc(sum / unit) + std::trunc(term / unit));
+      }
+      square += (sum - exact) * (sum - exact);
+      size += exact * exact;
+    }
+    double expected = estimateSum(format, n, mean, 1, false).square;
+    EXPECT_GT(expected, square / size / 2) << n << ' ' << mean;
+    EXPECT_LT(expected, 2 * square / size) << n << ' ' << mean;
+  }
+}
