@@ -117,8 +117,8 @@ def _dense(exponents: dict[int, int], shift: int) -> list[int]:
     return [first - shift, *(exponents.get(exponent, 0) for exponent in range(first, last + 1))]
 
 
-def describe(history: History, title: str) -> dict:
-    """A report with the run alone."""
+def describe(history: History, title: str, foreseen: fp8.Foreseen | None = None) -> dict:
+    """A report with the run alone. `foreseen`: what a report says of its scales in FP8."""
     steps, samples = _thinned(history.steps), _spread(history.samples)
     causes = diagnosis.diagnose(history)
     kinds = {kind: cells for kind in ("value", "gradient", "parameter", "optimizer")
@@ -136,7 +136,7 @@ def describe(history: History, title: str) -> dict:
             "samples": {"steps": [sample.step for sample in samples], "kinds": kinds},
             "last": {"gradient": _last(history.samples, "gradient"), "value": _last(history.samples, "value")},
             "fp8": [{key: _known(value) if isinstance(value, float) else value for key, value in dataclasses.asdict(fit).items()}
-                    for fit in fp8.list_worst(fp8.judge(history))[:1000]],
+                    for fit in fp8.list_worst(fp8.judge(history, foreseen=foreseen))[:1000]],
             "alerts": history.alerts[-1000:],
             "causes": [dataclasses.asdict(cause) for cause in causes],
             "answers": [dataclasses.asdict(answer) for answer in diagnosis.healthy_answers(history)],

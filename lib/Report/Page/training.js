@@ -124,10 +124,12 @@ function alertList(run, view) {
 
 /** Which tensors one scale of FP8 holds, those that it does not first. */
 function scalesCard(fits) {
+  const foreseen = fits.some((fit) => fit.foreseen !== null && fit.foreseen !== undefined);
   const rows = fits.map((fit) => [h("bdi", { class: "mono" }, shortened(fit.name, 160)), RUN_KINDS[fit.kind] || fit.kind, fit.format,
     fit.recipes.join(", ") || "scales of rows or blocks", numeric(`${digits(number(fit.snr_db), 3)} dB`), numeric(percent(fit.flushed)),
+    ...(foreseen ? [numeric(fit.agrees === null ? "" : `${percent(fit.foreseen)}${fit.agrees ? "" : " (unlike)"}`)] : []),
     numeric(fit.growth > 0 ? `2^${digits(fit.growth, 2)}, ${percent(fit.delayed_clipped)} clipped` : "")]);
-  return card("Scales of FP8", pagedTable(["tensor", "of", "format", "held by", "signal to noise", "read as 0", "past its history"], rows, 100));
+  return card("Scales of FP8", pagedTable(["tensor", "of", "format", "held by", "signal to noise", "read as 0", ...(foreseen ? ["as foreseen"] : []), "past its history"], rows, 100));
 }
 
 function drawRun(report, view) {

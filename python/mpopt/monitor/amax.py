@@ -1,6 +1,6 @@
 """Contents of FP8 scales, and inputs of modules: the largest magnitude of each input over that of the history that the
-module's scale comes from. Read by public names: `fp8_meta` of TransformerEngine's modules, and buffers called `amax_history` or
-`fp8_amax_history_input`, those of torchao's delayed scaling and of one's own layers. Scales that are made of the tensor itself have
+module's scale comes from, or over what the scale itself holds. Read by public names: `fp8_meta` of TransformerEngine's modules, and buffers
+called `amax_history` or `fp8_amax_history_input`, `scale` or `fp8_scale_input`, those of torchao's delayed scaling and of one's own layers. Scales that are made of the tensor itself have
 no history, and clip nothing."""
 
 from __future__ import annotations
@@ -16,6 +16,19 @@ from mpopt.monitor.hooks import in_backward
 from mpopt.monitor.judging import Judge, Run, Step, number
 
 HISTORY = re.compile(r"^(?:fp8_)?amax_history(?:_(?:x|input))?$")
+SCALE = re.compile(r"^(?:fp8_)?scale(?:_(?:x|input))?$")
+#: Inputs are E4M3.
+LARGEST = 448.0
+
+
+def find_scale(module: torch.nn.Module) -> torch.Tensor | None:
+    """What a module's input is multiplied by before it is stored; None if it is not known."""
+    meta = getattr(module, "fp8_meta", None)
+    if isinstance(meta, dict):
+        scale = getattr(meta.get("scaling_fwd"), "scale", None)
+        return scale[0] if isinstance(scale, torch.Tensor) and scale.dim() == 1 and len(scale) else None
+    found = next((buffer for name, buffer in module.named_buffers(recurse=False) if SCALE.match(name)), None)
+    return found.reshape(()) if found is not None and found.numel() == 1 else None
 
 
 def find_history(module: torch.nn.Module) -> torch.Tensor | None:
@@ -57,6 +70,9 @@ class AmaxHooks:
                 return
             with torch.no_grad():
                 most = history.detach().float().max()
+                if (scale := find_scale(module)) is not None:
+                    # A margin, and an algorithm that takes the last step alone, are in the scale.
+                    most = torch.where((most > 0) & (scale > 0), LARGEST / scale.float(), most)
                 # A history that is empty yet says nothing.
                 ratio = torch.where(most > 0, given.detach().abs().amax().float() / most, torch.zeros_like(most))
                 now = torch.stack([ratio, torch.ones_like(ratio), (ratio > 1).float()])

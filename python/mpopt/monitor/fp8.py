@@ -1,19 +1,23 @@
 """Which tensors of a monitored run fit which scales of FP8, by the histograms of its history.
 
-    python -m mpopt.monitor.fp8 RUN.mprec [--history N] [--format text|json]
+    python -m mpopt.monitor.fp8 RUN.mprec [--history N] [--against REPORT.json] [--format text|json]
 
 Of each tensor's last sample: what one scale for all of it does (`current`), and what a scale by the samples
 before it clips (`delayed`). Elements of a binade are taken as even in their logarithm, as docs/fp8.md has
 it for rounding. A histogram cannot tell the effect of scales of rows or blocks: the report says only where
-one scale does not suffice."""
+one scale does not suffice.
 
+`--against` has the report of `mpopt --check --train --precision fp8:RECIPE --format json`, for a recipe of one scale a tensor:
+what it foresees of weights and of the gradients of layers' outputs, beside what the run shows."""
+
+import contextlib
 import dataclasses
 import json
 import math
 import sys
 from collections.abc import Mapping
 
-from mpopt import _console
+from mpopt import _command, _console, _json_files
 from mpopt._command import Error, PathLike
 from mpopt.monitor import history
 
@@ -37,6 +41,8 @@ E4M3, E5M2 = Format("E4M3", 448, 4, -6), Format("E5M2", 57344, 3, -14)
 TWICE = 10 * math.log10(2)
 #: The share of elements that are read as 0 which an operand bears: docs/fp8.md counts from there.
 FLUSHED = 0.01
+#: Recipes of the checker whose scales a histogram can tell of.
+ONE_SCALE = ("current", "delayed", "delayed_recent", "delayed_cold")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +59,32 @@ class Fit:
     growth: float | None
     #: Those of one scale that read few elements as 0, with at most twice the noise of rounding; none: scales of rows or blocks.
     recipes: list[str]
+    #: The share read as 0 that a report foresees, and whether the run has it to within twice; None: nothing is foreseen.
+    foreseen: float | None = None
+    agrees: bool | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Foreseen:
+    """The shares of weights and of the gradients of outputs that are read as 0, by kind and name, under a recipe of
+    one scale a tensor. `is_cold`: that scale is 1."""
+
+    shares: Mapping[tuple[str, str], float]
+    is_cold: bool = False
+
+
+def foresee(report: object) -> Foreseen | None:
+    """The prediction in a report; None if it has none, or one of scales of rows or blocks."""
+    training = report.get("training") if isinstance(report, dict) else None
+    step = training.get("fp8") if isinstance(training, dict) else None
+    if not isinstance(step, dict) or step.get("recipe") not in ONE_SCALE:
+        return None
+    shares: dict[tuple[str, str], float] = {}
+    for layer in step.get("gemms") or []:
+        with contextlib.suppress(KeyError, TypeError):
+            shares["parameter", layer["weight"]] = float(layer["fprop"]["w"]["flushed"])
+            shares["gradient", layer["module"]] = float(layer["wgrad"]["dy"]["flushed"])
+    return Foreseen(shares, step["recipe"] == "delayed_cold") if shares else None
 
 
 def losses(exponents: Mapping[int, int], absmax: float, largest: float, form: Format) -> tuple[float, float, float]:
@@ -93,7 +125,7 @@ def losses(exponents: Mapping[int, int], absmax: float, largest: float, form: Fo
     return 10 * math.log10(signal / noise), clipped / count, flushed / count
 
 
-def judge(run: history.History, steps: int = 16) -> list[Fit]:
+def judge(run: history.History, steps: int = 16, foreseen: Foreseen | None = None) -> list[Fit]:
     """`steps`: samples whose largest magnitude gives a delayed scale."""
     before: dict[tuple[str, str], list[float]] = {}
     last: dict[tuple[str, str], tuple[history.Seen, list[float]]] = {}
@@ -103,7 +135,18 @@ def judge(run: history.History, steps: int = 16) -> list[Fit]:
             if seen.exponents and math.isfinite(seen.absmax):
                 last[key] = seen, before.get(key, [])[-steps:]
                 before.setdefault(key, []).append(seen.absmax)
-    return [_fit(seen, earlier) for seen, earlier in last.values() if seen.kind in ("value", "parameter", "gradient")]
+    return [_compare(_fit(seen, earlier), seen, foreseen) for seen, earlier in last.values()
+            if seen.kind in ("value", "parameter", "gradient")]
+
+
+def _compare(fit: Fit, seen: history.Seen, foreseen: Foreseen | None) -> Fit:
+    share = foreseen.shares.get((fit.kind, fit.name)) if foreseen else None
+    if foreseen is None or share is None:
+        return fit
+    form = E5M2 if fit.format == "E5M2" else E4M3
+    flushed = losses(seen.exponents, seen.absmax, form.largest, form)[2] if foreseen.is_cold else fit.flushed
+    agrees = max(share, flushed) < FLUSHED or share / 2 <= flushed <= 2 * share
+    return dataclasses.replace(fit, flushed=flushed, foreseen=share, agrees=agrees)
 
 
 def _fit(seen: history.Seen, earlier: list[float]) -> Fit:
@@ -118,22 +161,30 @@ def _fit(seen: history.Seen, earlier: list[float]) -> Fit:
 
 
 def list_worst(fits: list[Fit]) -> list[Fit]:
-    """Those that one scale does not hold first."""
-    return sorted(fits, key=lambda fit: (bool(fit.recipes), fit.snr_db))
+    """Those of which something else was foreseen first, then those that one scale does not hold."""
+    return sorted(fits, key=lambda fit: (fit.agrees is not False, bool(fit.recipes), fit.snr_db))
 
 
-def read(record: PathLike, steps: int = 16) -> list[Fit]:
-    return judge(history.read(record), steps)
+def read(record: PathLike, steps: int = 16, against: PathLike | None = None) -> list[Fit]:
+    """Raises `mpopt.Error` if `against` is no report that foresees scales of whole tensors."""
+    foreseen = None
+    if against is not None:
+        with _command.argument("--against"):
+            foreseen = foresee(_json_files.read(against))
+            if foreseen is None:
+                raise ValueError(f"it foresees no scale of a whole tensor: --check --train --precision fp8:{ONE_SCALE[0]} --format json does")
+    return judge(history.read(record), steps, foreseen)
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = _console.Parser(prog="python -m mpopt.monitor.fp8", description="Tells which tensors of a run fit one scale in FP8.")
     parser.add_argument("run", metavar="RUN.mprec", help="the record, beside its history")
     parser.add_argument("--history", type=int, default=16, metavar="N", help="samples that give a delayed scale; default: %(default)s")
+    parser.add_argument("--against", metavar="REPORT.json", help="the report of --check --train --precision fp8:RECIPE --format json")
     parser.add_argument("--format", choices=["text", "json"], default="text")
     try:
         options = parser.parse_args(arguments)
-        fits = read(options.run, max(options.history, 1))
+        fits = read(options.run, max(options.history, 1), options.against)
     except (Error, OSError) as error:
         _console.print_error("mpopt.monitor.fp8", error)
         return 2
@@ -148,8 +199,9 @@ def _text(fits: list[Fit]) -> str:
     for fit in list_worst(fits):
         grown = f", 2^{fit.growth:.1f} past its history ({100 * fit.delayed_clipped:.2g} % clipped)" \
             if fit.growth is not None and fit.growth > 0 and fit.delayed_clipped is not None else ""
+        against = f", {100 * fit.foreseen:.2g} % foreseen" if fit.foreseen is not None else ""
         lines.append(f"{fit.kind} {fit.name}: {' and '.join(fit.recipes) or 'scales of rows or blocks'} ({fit.format}, {fit.snr_db:.1f} dB, "
-                     f"{100 * fit.flushed:.2g} % read as 0{grown})")
+                     f"{100 * fit.flushed:.2g} % read as 0{against}{grown})")
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from mpopt import _command, _input_files, _json_files, _output_files, _page, _run_page
 from mpopt._command import Error, PathLike
 from mpopt._version import __version__
-from mpopt.monitor import history
+from mpopt.monitor import fp8, history
 from mpopt.view import report_form
 
 #: Files that cannot be shown, of which the page says why.
@@ -47,6 +47,8 @@ class Sources:
                 raise Error(f"{path}: is no record (.mprec), report (.json) or folder")
         self._followers: dict[pathlib.Path, history.Follower] = {}
         self._reports: dict[pathlib.Path, tuple[tuple, list[dict]]] = {}
+        #: What the reports foresee of FP8, by file.
+        self._foreseen: dict[pathlib.Path, fp8.Foreseen | None] = {}
         self._confirmed: dict[tuple[pathlib.Path, ...], tuple[list, dict]] = {}
         self.passed: list[str] = []
         # Requests come from several threads, and histories are followed from where they were read to.
@@ -134,10 +136,12 @@ class Sources:
                 self._followers[file] = follower
                 if follower.header:
                     runs.setdefault((file.parent, _run_name(file)), []).append(follower)
+        # Of two reports neither is the run's for sure.
+        foreseen = [each for each in map(self._foreseen.get, self._files()) if each]
         shown = []
         for (_, name), followers in runs.items():
             with self._passing_over(*(follower.path for follower in followers)):
-                shown.append(_run_page.describe(history.join(followers), name))
+                shown.append(_run_page.describe(history.join(followers), name, foreseen[0] if len(foreseen) == 1 else None))
         return shown
 
     def _confirmed_shown(self) -> list[dict]:
@@ -205,6 +209,7 @@ class Sources:
         except ValueError as error:
             raise Error(f"{file}: {error}") from error
         self._reports[file] = key, made
+        self._foreseen[file] = fp8.foresee(reports[0]) if len(reports) == 1 else None
         return made
 
 

@@ -36,12 +36,23 @@ class Layer(nn.Linear):
 
 
 class OfEngine(Layer):
+    margin = 0
+
     """`fp8_meta["scaling_fwd"].amax_history`: a row a step, a column a tensor."""
 
     def make_history(self, first):
         # Columns of the weight and the output are not the input's.
         table = torch.stack([first, torch.full((LENGTH,), 1e-3), torch.full((LENGTH,), 1e6)], 1)
         self.fp8_meta = {"scaling_fwd": types.SimpleNamespace(amax_history=table, scale=torch.ones(3)), "recipe": None}
+        self.set_scale()
+
+    def set_scale(self):
+        """As `DelayedScaling(amax_compute_algo="max")` sets it."""
+        self.fp8_meta["scaling_fwd"].scale[0] = amax.LARGEST / self.history().max() / 2 ** self.margin
+
+    def end_step(self):
+        super().end_step()
+        self.set_scale()
 
     def history(self):
         return self.fp8_meta["scaling_fwd"].amax_history[:, 0]
@@ -117,3 +128,31 @@ def test_histories_that_are_not_there():
     cold = Own(True)
     cold.amax_history.zero_()
     assert not run(cold, lambda step: (1.0,))
+
+
+class WithMargin(OfEngine):
+    margin = 3
+
+
+class OfLastStep(OfTorchao):
+    """A scale that the last step alone gives, beside a history of four."""
+
+    def make_history(self, first):
+        super().make_history(first)
+        self.register_buffer("fp8_scale_input", amax.LARGEST / first[0])
+
+    def end_step(self):
+        super().end_step()
+        self.fp8_scale_input.fill_(amax.LARGEST / self.history()[0])
+
+
+def test_a_margin_is_in_the_scale():
+    """Inputs that are four times as large as in the steps before, in every fifth step."""
+    sizes = lambda step: [4.0 if step % 5 == 0 else 1.0]  # noqa: E731
+    assert run(OfEngine(keeps=True), sizes) and not run(WithMargin(keeps=True), sizes)
+
+
+def test_a_scale_of_the_last_step():
+    """Every other step has large inputs: a history of four knows them, the last step does not."""
+    sizes = lambda step: [8.0 if step % 2 else 1.0]  # noqa: E731
+    assert run(OfLastStep(keeps=True), sizes) and not run(OfTorchao(keeps=True), sizes)

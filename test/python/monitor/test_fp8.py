@@ -11,6 +11,7 @@ import pytest
 
 from mpopt import _run_page
 from mpopt.monitor import fp8, history
+from mpopt.view import sources
 
 DTYPES = {"E4M3": ml_dtypes.float8_e4m3fn, "E5M2": ml_dtypes.float8_e5m2}
 
@@ -89,3 +90,59 @@ def test_the_page_of_a_run_has_the_worst_first(tmp_path):
     assert fit["recipes"] == [] and json.loads(json.dumps(fit, allow_nan=False)) == fit
     good, bad = fp8.judge(read)[0], fp8.Fit("value", "x", "E4M3", 9.0, 0.0, None, None, ["current"])
     assert [each.name for each in fp8.list_worst([bad, good])] == ["w", "x"]
+
+
+def report_of(recipe: str, weight: float, gradient: float) -> dict:
+    layer = {"weight": "layer.weight", "module": "w", "fprop": {"w": {"flushed": weight}}, "wgrad": {"dy": {"flushed": gradient}}}
+    return {"training": {"fp8": {"recipe": recipe, "gemms": [layer]}}}
+
+
+@pytest.mark.parametrize("recipe, gradient, agrees", [("current", 0.0, True), ("current", 0.2, False), ("delayed_cold", 0.0, True)])
+def test_prediction_beside_observation(tmp_path, capsys, recipe, gradient, agrees):
+    write(tmp_path / "run-0.mprec", 1, 0)
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps(report_of(recipe, 0, gradient)))
+    assert fp8.main([str(tmp_path / "run-0.mprec"), "--against", str(report), "--format", "json"]) == 0
+    fit, = json.loads(capsys.readouterr().out)
+    assert fit["foreseen"] == gradient and fit["agrees"] is agrees
+
+
+@pytest.mark.parametrize("raw", [report_of("rowwise", 0, 0), {"training": None}, [], {"training": {"fp8": {"recipe": "current", "gemms": [3]}}}])
+def test_no_prediction_is_one_line(tmp_path, capsys, raw):
+    write(tmp_path / "run-0.mprec", 1, 0)
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps(raw))
+    assert fp8.main([str(tmp_path / "run-0.mprec"), "--against", str(report)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("recipe", ["current", "delayed_cold"])
+def test_prediction_of_a_training(tmp_path, recipe):
+    """Small gradients, of which a scale of 1 reads many as 0: the checker before, the monitor afterwards."""
+    torch = pytest.importorskip("torch", reason="torch is not in this environment")
+    import mpopt
+    from mpopt.monitor import Monitor
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.Linear(64, 64))
+    loss = lambda model, batch: (model(batch[0]) - batch[1]).square().mean() / 512  # noqa: E731
+    draw = lambda: (torch.randn(32, 64), torch.randn(32, 64))  # noqa: E731
+    report = mpopt.check_training(model, draw(), loss=loss, precision=f"fp8:{recipe}")
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    with Monitor(model, optimizer, record=str(tmp_path / "run-%r.mprec"), sinks=[], config="none") as monitor:
+        for _ in range(3):
+            monitor.sample()
+            optimizer.zero_grad()
+            value = loss(model, draw())
+            value.backward()
+            optimizer.step()
+            monitor.step(loss=value)
+    (tmp_path / "report.json").write_text(json.dumps(report.raw))
+    fits = {(fit.kind, fit.name): fit for fit in fp8.read(tmp_path / "run-0.mprec", against=tmp_path / "report.json") if fit.foreseen is not None}
+    assert {("gradient", "0"), ("gradient", "2"), ("parameter", "0.weight"), ("parameter", "2.weight")} <= set(fits)
+    assert all(fit.agrees for fit in fits.values())
+    assert (fits["gradient", "2"].foreseen > 0.3) == (recipe == "delayed_cold")
+    # The view has it where it shows both.
+    shown = sources.Sources([tmp_path / "run-0.mprec", tmp_path / "report.json"]).document()["reports"]
+    rows, = (page["run"]["fp8"] for page in shown if "run" in page)
+    assert {(row["kind"], row["name"]) for row in rows if row["foreseen"] is not None} == set(fits)
