@@ -5,6 +5,8 @@
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Effects/ProductEffects.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Propagate/MeanSquare.h"
@@ -232,12 +234,27 @@ static std::optional<TensorScale> scaleColumns(const ScaledOperand &operand,
   return result;
 }
 
+/// The tensor whose elements, all of them, an operand has in another order: a
+/// cache stores keys before they are transposed.
+static Value findOrdered(Value operand) {
+  auto elements = getNumElements(getShape(operand));
+  while (Operation *op = operand.getDefiningOp()) {
+    if (!isa<mp::TransposeOp, mp::ReshapeOp, mp::SqueezeOp, mp::UnsqueezeOp,
+             mp::FlattenOp>(op) ||
+        getNumElements(getShape(op->getOperand(0))) != elements)
+      break;
+    operand = op->getOperand(0);
+  }
+  return operand;
+}
+
 std::vector<TensorScale> mpopt::chooseScales(ModuleOp module,
                                              const RangeAnalysis &ranges,
                                              const ScaleRequest &request) {
   LargerInputs larger(module);
   std::vector<TensorScale> scales;
   llvm::DenseSet<Value> seen;
+  std::vector<std::pair<Value, TensorScale>> sources;
   for (Operation *op : findScaledProducts(module))
     for (unsigned index : {0u, 1u}) {
       ScaledOperand operand = *getScaledOperand(op->getOperand(index));
@@ -262,6 +279,13 @@ std::vector<TensorScale> mpopt::chooseScales(ModuleOp module,
       scales.push_back(
           describeChoice(choice, operand.scaling, value, met, request));
       scales.back().tensor = name;
+      if (Value made = findOrdered(input); made != input)
+        sources.push_back({made, scales.back()});
     }
+  // Products that read them as they are come first.
+  for (auto &[made, scale] : sources)
+    if (scale.tensor = getTensorName(made);
+        !scale.tensor.empty() && seen.insert(made).second)
+      scales.push_back(std::move(scale));
   return scales;
 }

@@ -150,3 +150,17 @@ def test_fnuz_of_the_target(tmp_path):
     # The same without a target; in blocks of 32, which the device does not have, as ever.
     assert check(model, "--precision", "fp8-e4m3fnuz:row")["precision"] == "fp8-e4m3fnuz:row"
     assert check(model, "--precision", "mxfp8", "--target", "mi300")["precision"] == "fp8-e4m3:mx"
+
+
+def test_scale_of_what_is_transposed(tmp_path):
+    """A cache stores keys as they are made, and the product reads them transposed: one scale, under both names."""
+    nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["x", "t"], ["y"], "scores")]
+    path = tmp_path / "scales.json"
+    check(save(tmp_path / "m.onnx", nodes, out=ROWS), "--precision", "fp8-e4m3", "--scales", str(path), bound=8)
+    known = json.loads(path.read_text())["tensors"]
+    assert list(known) == ["x", "t"] and known["x"]["certainty"] == "proved"
+    nodes.insert(0, helper.make_node("Tanh", ["x"], ["k"]))
+    nodes[1].input[0] = "k"
+    check(save(tmp_path / "n.onnx", nodes, out=ROWS), "--precision", "fp8-e4m3", "--scales", str(path), bound=8)
+    known = json.loads(path.read_text())["tensors"]
+    assert list(known) == ["x", "t", "k"] and known["k"] == known["t"]
