@@ -160,7 +160,9 @@ void RangeAnalysis::Driver::visitArgument(FunctionOpInterface function,
                                           BlockArgument argument) {
   AbstractValue value = inputRange(argument, getAssumption(argument));
   // A description of single elements asks for bounds of single elements.
-  if (value.groups() > limit.joint)
+  bool isJoint =
+      llvm::count_if(value.dims(), [](int64_t dim) { return dim != 1; }) > 1;
+  if (isJoint || value.groups() > limit.joint)
     limit.joint = limit.most;
   setValue(argument, std::move(value));
   get(argument).spread = spreadOfArgument(argument, sampleCount);

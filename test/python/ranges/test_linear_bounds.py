@@ -348,3 +348,22 @@ def test_forms_of_programs(tmp_path):
     path.write_text(PROGRAM.format(table=table.tolist(), weights=weights.tolist()))
     bound = list(read_ranges(path, "--input", "arg0=0:4")["tensors"].values())[-1]
     assert 0.9 < bound["lo"] <= 1 <= bound["hi"] < 1.1
+
+
+def test_boxes_of_elements(tmp_path):
+    """A box that says something of single pixels is followed by pixel, however few they are."""
+    random = numpy.random.default_rng(3)
+    network = Network(random, (1, 3, 8, 8))
+    x, width = "x", 3
+    centre, radius = random.uniform(0, 1, (1, 3, 8, 8)), 0.004
+    values, errors = centre, numpy.full_like(centre, radius)
+    for _ in range(2):
+        weights = random.normal(0, 0.2, (8, width, 1, 1))
+        x = network.add("Conv", [x, network.constant(weights)], (1, 8, 8, 8))
+        values = numpy.einsum("oi,nihw->nohw", weights[..., 0, 0], values)
+        errors = numpy.einsum("oi,nihw->nohw", abs(weights[..., 0, 0]), errors)
+        width = 8
+    network.save(tmp_path / "m.onnx", x)
+    numpy.savez(tmp_path / "box.npz", lo=centre - radius, hi=centre + radius)
+    bound = read_ranges(tmp_path / "m.onnx", "--input", f"x=@{tmp_path / 'box.npz'}")["tensors"][x]
+    assert (values - errors).min() - 1e-4 <= bound["lo"] and bound["hi"] <= (values + errors).max() + 1e-4
