@@ -85,10 +85,13 @@ def crown(module, low, high):
 
 
 def check(path, low, high, effort, folder):
-    np.savez(folder / "box.npz", lo=low.numpy(), hi=high.numpy())
+    box = f"{low.min()}:{high.max()}"
+    if low.min() != low.max():
+        box = f"@{folder / 'box.npz'}"
+        np.savez(folder / "box.npz", lo=low.numpy(), hi=high.numpy())
     start = time.perf_counter()
     subprocess.run([MPOPT, "--check", path, "--precision", "as-is", "--effort", effort, "--fail-on", "never",
-                    "-o", os.devnull, "--dump-ranges", folder / "r.json", "--input", f"x=@{folder / 'box.npz'}"],
+                    "-o", os.devnull, "--dump-ranges", folder / "r.json", "--input", f"x={box}"],
                    check=True)
     seconds = time.perf_counter() - start
     tensors = json.loads((folder / "r.json").read_text())["tensors"]
