@@ -5,7 +5,7 @@
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Names.h"
-#include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Effects/ProductEffects.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -239,8 +239,7 @@ static std::optional<TensorScale> scaleColumns(const ScaledOperand &operand,
 static Value findOrdered(Value operand) {
   auto elements = getNumElements(getShape(operand));
   while (Operation *op = operand.getDefiningOp()) {
-    if (!isa<mp::TransposeOp, mp::ReshapeOp, mp::SqueezeOp, mp::UnsqueezeOp,
-             mp::FlattenOp>(op) ||
+    if (!hasRole(op, Role::Rearranges) ||
         getNumElements(getShape(op->getOperand(0))) != elements)
       break;
     operand = op->getOperand(0);
