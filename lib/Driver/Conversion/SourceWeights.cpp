@@ -18,9 +18,10 @@ void SourceWeights::note(ModuleOp source) {
   source.walk([&](mp::ConstantOp constant) {
     std::string name = getTensorPath(constant);
     MaybeShape shape = getShape(constant);
-    // Constants of one number become others: epsilons are kept from 0.
+    // Constants of one number become others: epsilons are kept from 0. Empty
+    // ones have no errors.
     if (name.empty() || !getElementType(constant).isF32() || !shape ||
-        getNumElements(shape) == 1)
+        getNumElements(shape).value_or(0) < 2)
       return;
     Weight weight;
     weight.shape.assign(shape->begin(), shape->end());

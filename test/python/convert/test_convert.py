@@ -435,3 +435,14 @@ def test_verified_from_python(tmp_path):
     made = mpopt.convert(parse(STATE), verify=3, opset=18, states=["s=t:10"], inputs={"x": (-1, 1), "s": (-1, 1)})
     assert made.model.opset_import[0].version == 18
     assert 0 < made.verified["y"] < 1e-2 and set(made.verified) == {"y", "t"}
+
+
+def test_an_empty_cache(tmp_path):
+    """A constant without elements has no error."""
+    source = parse("""g (float[4,8] x) => (float[4,8] y) {
+      [grow] all = Concat <axis = 0> (cache, x)
+      [mm] y = MatMul (all, w)
+    }""", {"cache": np.zeros((0, 8), np.float32), "w": weights(8, 8, scale=.4)})
+    made, report = convert(tmp_path, source, "--keep-io-types")
+    assert report["expected_error"] < 0.005
+    np.testing.assert_allclose(run(made, {"x": X})[0], run(source, {"x": X})[0], atol=5e-3)
