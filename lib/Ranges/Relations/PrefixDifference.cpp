@@ -5,7 +5,8 @@
 // j < k <= i. Linear attention with decay takes the differences of all pairs,
 // keeps those of one triangle and exponentiates them: where all x have one
 // sign, so do the differences that are kept, and the others, which would
-// overflow, are not there.
+// overflow, are not there. The decay to a chunk's end takes c_last - c_i, of
+// which all have that sign.
 //
 //===----------------------------------------------------------------------===//
 
@@ -226,21 +227,19 @@ struct Kept {
 };
 } // namespace
 
-/// c_i - c_j with j <= i adds up the terms between, counted from the end for a
-/// reverse sum.
-static std::optional<Kept> describe(const Triangle &triangle, int64_t size,
+/// A difference of two elements of a running sum of `size` terms, which adds up
+/// the terms between them, or takes them off. `apart`: the terms between, as a
+/// share of those of a sum so far, n / 2.
+static std::optional<Kept> describe(mp::CumSumOp cumulative, bool adds,
+                                    Rounding error, int64_t size, double apart,
                                     TransferContext &ctx) {
-  std::optional<PairDifference> pair = findDifference(triangle.kept, ctx);
-  if (!pair)
-    return std::nullopt;
-  const AbstractValue &x = ctx.of(pair->sum.getInput());
-  const AbstractValue &sums = ctx.of(pair->sum.getResult());
+  const AbstractValue &x = ctx.of(cumulative.getInput());
+  const AbstractValue &sums = ctx.of(cumulative.getResult());
   Cell term = x.hull(), sum = sums.hull();
   if (x.mayBeNonFinite() || term.empty() || (term.lo < 0 && term.hi > 0))
     return std::nullopt;
-  bool adds = (pair->byRow == triangle.isLower) != pair->sum.getReverse();
-  const FloatFormat &format = ctx.sumFormat(pair->sum.getInput());
-  Rounding error = pair->error, stored = storeError(pair->sum.getResult());
+  const FloatFormat &format = ctx.sumFormat(cumulative.getInput());
+  Rounding stored = storeError(cumulative.getResult());
   error.add(stored);
   error.add(stored);
   double most = double(size) * term.absMax();
@@ -253,14 +252,64 @@ static std::optional<Kept> describe(const Triangle &triangle, int64_t size,
   Kept kept{(adds ? between : -between).widened(0, off), std::nullopt};
   if (!sums.hasLikely())
     return kept;
-  // Two of n places lie apart by n / 3 on average, and a sum so far has n / 2
-  // terms.
-  constexpr double kApart = 2.0 / 3;
   double sign = adds ? 1 : -1, far = term.hi > 0 ? sum.likelyHi : sum.likelyLo;
-  kept.expected = Likely{sign * kApart * sum.mean, kApart * sum.variance,
+  kept.expected = Likely{sign * apart * sum.mean, apart * sum.variance,
                          std::min(0.0, sign * far), std::max(0.0, sign * far)}
                       .within(kept.bound);
   return kept;
+}
+
+/// c_i - c_j with j <= i, counted from the end for a reverse sum.
+static std::optional<Kept> describe(const Triangle &triangle, int64_t size,
+                                    TransferContext &ctx) {
+  // Two of n places lie apart by n / 3 on average.
+  constexpr double kApart = 2.0 / 3;
+  std::optional<PairDifference> pair = findDifference(triangle.kept, ctx);
+  if (!pair)
+    return std::nullopt;
+  bool adds = (pair->byRow == triangle.isLower) != pair->sum.getReverse();
+  return describe(pair->sum, adds, pair->error, size, kApart, ctx);
+}
+
+/// True if `last` is the last element of the sum along its axis, up to `error`.
+static bool isLastOf(Value last, mp::CumSumOp sum, int64_t axis, int64_t size,
+                     Rounding &error) {
+  auto slice = peel(last, &error).getDefiningOp<mp::SliceOp>();
+  if (!slice || peel(slice.getInput(), &error) != sum.getResult() ||
+      !slice.getStarts() || slice.getStarts()->size() != 1 ||
+      !slice.getAxes() || slice.getAxes()->size() != 1)
+    return false;
+  int64_t rank = int64_t(getShape(sum.getResult())->size());
+  int64_t at = slice.getAxes()->front(), start = slice.getStarts()->front();
+  MaybeShape shape = getShape(slice.getResult());
+  return (at < 0 ? at + rank : at) == axis && shape && (*shape)[axis] == 1 &&
+         (start == -1 || start == size - 1);
+}
+
+void relations::refineToLast(Operation *op, AbstractValue &value,
+                             TransferContext &ctx) {
+  for (unsigned index : {0u, 1u}) {
+    Rounding error;
+    auto sum =
+        peel(op->getOperand(1 - index), &error).getDefiningOp<mp::CumSumOp>();
+    MaybeShape shape = sum ? getShape(sum.getResult()) : MaybeShape();
+    auto axis = shape ? cells::findAxis(ctx, sum.getInput(), sum.getAxis(),
+                                        sum.getDynamicAxis())
+                      : std::nullopt;
+    if (!axis ||
+        !isLastOf(op->getOperand(index), sum, *axis, (*shape)[*axis], error))
+      continue;
+    // On average half of the terms follow.
+    std::optional<Kept> kept =
+        describe(sum, (index == 0) != sum.getReverse(), error, (*shape)[*axis],
+                 /*apart=*/1, ctx);
+    if (!kept)
+      return;
+    clamp(value, kept->bound.lo, kept->bound.hi);
+    if (kept->expected && value.hasLikely())
+      for (CellRef cell : value.mutableCells())
+        cells::setLikely(cell, *kept->expected);
+  }
 }
 
 static void expectMixed(AbstractValue &value, const Likely &kept,

@@ -302,6 +302,7 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
       .Case([&](mp::SubOp sub) {
         refineDifference(sub, value, ctx);
         refineAffine(sub, value, ctx);
+        refineToLast(sub, value, ctx);
         expectSquaredDistance(result, value, ctx);
       })
       .Case([&](mp::AddOp add) {

@@ -85,6 +85,10 @@ void refineAffine(mlir::Operation *op, AbstractValue &value,
 /// Narrows a triangle of differences of prefix sums (PrefixDifference.cpp).
 void refinePrefixDifference(mlir::Operation *op, AbstractValue &value,
                             TransferContext &ctx);
+/// Narrows the differences of prefix sums from the last one, or of that from
+/// them (PrefixDifference.cpp).
+void refineToLast(mlir::Operation *op, AbstractValue &value,
+                  TransferContext &ctx);
 /// Expects the exponential of masked elements to be 0, and of others what they
 /// are expected to be (PrefixDifference.cpp).
 void expectMaskedExponential(mp::ExpOp op, AbstractValue &value,
