@@ -122,10 +122,13 @@ void OutputEffects::attribute(ArrayRef<OutputEffect> deciders) {
   }
 }
 
-/// The floats that decide which elements `chosen` has.
+/// The floats that decide which elements `chosen` has, or which whole numbers.
 static SmallVector<Value, 2> findChoosing(Value chosen) {
   SmallVector<Value, 2> choosing;
-  for (Value operand : chosen.getDefiningOp()->getOperands())
+  Operation *op = chosen.getDefiningOp();
+  if (roundsToWhole(op))
+    choosing.push_back(op->getOperand(0));
+  for (Value operand : op->getOperands())
     if (!isa<FloatType>(getElementType(operand)))
       llvm::append_range(choosing, findDeciding(operand));
   return choosing;
@@ -146,7 +149,8 @@ static void attributeChoices(ModuleOp module, const RangeAnalysis &ranges,
     for (auto [value, square] : output.squares)
       all += square;
     for (auto [value, square] : output.squares)
-      if (square >= kLeast * all && changed.errorOf(value).square > 0)
+      if (square >= kLeast * all && (changed.errorOf(value).square > 0 ||
+                                     roundsToWhole(value.getDefiningOp())))
         choices[value] = findChoosing(value);
   }
   for (const auto &[chosen, choosing] : choices)
@@ -218,10 +222,10 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
   OutputErrors errors(module, ranges, nonFinite, judged);
   errors.judge(judged);
   setShares(errors.getDecisions());
+  attributeChoices(module, ranges, nonFinite, errors.getDecisions(), judged);
   attribute(ArrayRef(judged).drop_front(outputs.size()));
   judged.resize(outputs.size());
   outputs = std::move(judged);
-  attributeChoices(module, ranges, nonFinite, errors.getDecisions(), outputs);
   assumeSizes(module, ranges, findings, attributeDecisions);
   for (const OutputEffect &output : outputs)
     for (const auto &[value, square] : output.squares)

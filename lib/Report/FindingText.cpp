@@ -123,7 +123,9 @@ std::string mpopt::describeCauses(const ByCause &byCause) {
 
 std::string mpopt::getPercent(double share) {
   std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.2g %%", share * 100);
+  // Two digits, but no exponent for what rounds to 100.
+  llvm::raw_string_ostream(text)
+      << llvm::format(share < 0.995 ? "%.2g %%" : "%.0f %%", share * 100);
   return text;
 }
 
