@@ -236,6 +236,15 @@ static FixAction raise(const ConstantUse &use, const Guarded &guarded,
   return action;
 }
 
+/// The ops that compute with the results of `op`, with views on the way.
+static void keepReaders(Operation *op, llvm::SetVector<Operation *> &kept) {
+  for (Operation *user : op->getUsers()) {
+    kept.insert(user);
+    if (isViewLike(user) || isInserted(user))
+      keepReaders(user, kept);
+  }
+}
+
 /// The ops that are to compute with the epsilon in FP32: not one behind a root
 /// that makes it a number which the dtype holds.
 static void keepGuard(const Guard &guard, double epsilon,
@@ -248,8 +257,19 @@ static void keepGuard(const Guard &guard, double epsilon,
     else if (hasRole(op, Role::Square | Role::Multiplication))
       epsilon *= epsilon;
   }
-  if (guard.path.empty() || format.flushes(epsilon))
-    kept.insert(guard.op);
+  if (!guard.path.empty() && !format.flushes(epsilon))
+    return;
+  kept.insert(guard.op);
+  // What the pole gives at the epsilon may be past the dtype, too, so that 0
+  // times it is NaN where it is read.
+  std::optional<double> exponent =
+      hasRole(guard.op, Role::Power) ? getSplatConstant(guard.op->getOperand(1))
+                                     : std::nullopt;
+  double power = hasRole(guard.op, Role::Root) ? -0.5 : exponent.value_or(-1);
+  if (!hasRole(guard.op, Role::Reciprocal) && !(exponent && *exponent < 0))
+    return;
+  if (std::pow(epsilon, power) >= format.overflowFrom)
+    keepReaders(guard.op, kept);
 }
 
 void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
