@@ -6,6 +6,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/ConstantText.h"
 #include "mpopt/Hazards/RangeSupport.h"
@@ -173,11 +174,13 @@ static Operation *findReader(Value value) {
 }
 
 /// The op whose result, as it is stored, causes most of the error, or which
-/// reads it; else that of the output.
+/// reads it; else that of the output, unless it only moves elements.
 static Operation *findPlace(const OutputEffect &output,
                             ArrayRef<std::pair<Value, double>> causes) {
   constexpr double kMost = 0.5;
-  if (!causes.empty() && causes.front().second >= kMost) {
+  bool moves = hasRole(getMaker(output.value, Peel::InsertedCasts),
+                       Role::Concatenation | Role::CopiesElements);
+  if (!causes.empty() && (moves || causes.front().second >= kMost)) {
     Operation *op = getMaker(causes.front().first, Peel::InsertedCasts);
     if (!op || isConstant(op->getResult(0)))
       op = findReader(causes.front().first);
