@@ -4,7 +4,7 @@
 //   x - max(x) <= 0, x - min(x) >= 0, x - max(x, y) <= 0, x - min(x, y) >= 0
 //   sum(exp(x - max(x))) >= 1
 //   z - log(sum(exp(z))) <= 0
-//   mean(x^2) - mean(x)^2 is expected to be the variance
+//   mean(x y) - mean(x) mean(y) is expected to be 0, or the variance
 //   x sigmoid(x) >= -0.2785, x P(normal < x) >= -0.17
 //
 // Quotients by a norm of the own row are in RowQuotient.cpp, sums in which
@@ -26,13 +26,17 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/PoolingOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/LikelyGroups.h"
 #include "mpopt/Numerics/Unary.h"
 
 #include "llvm/ADT/TypeSwitch.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace mpopt;
@@ -131,47 +135,73 @@ static Operation *getMean(Value value, TransferContext &ctx) {
   return nullptr;
 }
 
-/// mean(x^2) - mean(x)^2: the estimate only, since rounding may take more than
-/// the variance. The operands' means are large and equal but for it; what is
-/// left of their rounding may have any sign.
+/// The number of elements of `of` whose mean is taken; 0 if it is not known.
+static double countAveraged(Operation *mean, Value of, TransferContext &ctx) {
+  if (auto axes = hasRole(mean, Role::Reduction)
+                      ? getReducedAxes(mean, ctx.shapes())
+                      : std::nullopt)
+    return rowLength(of, *axes).value_or(0);
+  if (auto pool = dyn_cast<mp::AveragePoolOp>(mean))
+    return std::accumulate(pool.getKernelShape().begin(),
+                           pool.getKernelShape().end(), 1.0,
+                           std::multiplies<>());
+  auto filter = dyn_cast<mp::ConvOp>(mean);
+  MaybeShape shape = filter ? getShape(filter.getFilter()) : MaybeShape();
+  std::optional<int64_t> all = getNumElements(shape);
+  return all && shape->front() > 0 ? double(*all) / double(shape->front()) : 0;
+}
+
+/// mean(x y) - mean(x) mean(y): the estimate only, since rounding may take more
+/// than the variance. The operands' means are large and equal but for it; what
+/// is left of their rounding may have any sign.
 static void expectVariance(mp::SubOp op, AbstractValue &value,
                            TransferContext &ctx) {
-  Operation *squares = getMean(op.getLhs(), ctx);
-  Operation *square = peel(op.getRhs(), Peel::Rounded).getDefiningOp();
-  if (!squares || !square || !isSquaredExpression(square))
+  auto getAny = [&](Value mean) -> Operation * {
+    Operation *maker = getReduction(mean);
+    return isa_and_present<mp::AveragePoolOp, mp::ConvOp>(maker)
+               ? maker
+               : getMean(mean, ctx);
+  };
+  auto isSame = [](Value lhs, Value rhs) { return isSameExpression(lhs, rhs); };
+  auto moment = findCentralMoment(op, {isSame, nullptr}, getAny);
+  if (!moment || !value.hasLikely())
     return;
-  Operation *term = peel(squares->getOperand(0), Peel::Rounded).getDefiningOp();
-  Operation *mean = getMean(square->getOperand(0), ctx);
-  std::optional<Axes> axes = getReducedAxes(squares, ctx.shapes());
-  if (!term || !isSquaredExpression(term) || !mean || !axes ||
-      getReducedAxes(mean, ctx.shapes()) != axes ||
-      !isSameExpression(mean->getOperand(0), term->getOperand(0)))
+  bool isVariance = isSame(moment->lhs, moment->rhs);
+  const AbstractValue &x = ctx.of(moment->lhs), &y = ctx.of(moment->rhs);
+  double count = countAveraged(moment->mean, moment->lhs, ctx);
+  if (!x.hasLikely() || !y.hasLikely() || count < 1)
     return;
-  Value of = term->getOperand(0);
-  const AbstractValue &x = ctx.of(of);
-  std::optional<double> count = rowLength(of, *axes);
-  if (!x.hasLikely() || !value.hasLikely() || !count)
-    return;
-  SmallVector<int64_t> others;
-  for (int64_t axis = 0; axis < int64_t(x.rank()); ++axis)
-    if (!llvm::is_contained(*axes, axis))
-      others.push_back(axis);
-  AbstractValue rows = x.keeping(others);
-  // In the same order, also where the reduced axes are gone.
-  if (rows.groups() != value.groups())
-    rows = x.merged();
+  AbstractValue rows[] = {x.merged(), y.merged()};
+  if (std::optional<Axes> axes =
+          hasRole(moment->mean, Role::Reduction)
+              ? getReducedAxes(moment->mean, ctx.shapes())
+              : std::nullopt) {
+    SmallVector<int64_t> others;
+    for (int64_t axis = 0; axis < int64_t(x.rank()); ++axis)
+      if (!llvm::is_contained(*axes, axis))
+        others.push_back(axis);
+    // In the same order, also where the reduced axes are gone.
+    for (unsigned index : {0u, 1u})
+      if (AbstractValue its = (index ? y : x).keeping(others);
+          its.groups() == value.groups())
+        rows[index] = std::move(its);
+  }
   double unit = getFloatFormat(getElementType(op.getLhs()))->unitRoundoff();
   double draws = ctx.elementsPerGroup(op.getResult(), value.groups());
-  auto cells = value.mutableCells();
-  for (auto [group, cell] : llvm::enumerate(cells)) {
-    const Cell &row = rows.cell(rows.groups() == 1 ? 0 : group);
-    double lost = unit * (row.variance + row.mean * row.mean);
-    double spread = row.variance * std::sqrt(2 / *count);
+  for (auto [group, cell] : llvm::enumerate(value.mutableCells())) {
+    auto cellOf = [&](const AbstractValue &row) {
+      return row.cell(row.groups() == 1 ? 0 : group);
+    };
+    Cell first = cellOf(rows[0]), second = cellOf(rows[1]);
+    double spread = std::sqrt(first.variance * second.variance);
+    double expected = isVariance ? spread : 0;
+    double lost = unit * (spread + std::fabs(first.mean * second.mean));
+    spread *= std::sqrt((isVariance ? 2 : 1) / count);
     double reach = expectedExtreme(draws) * spread + lost;
-    cell.mean = row.variance;
+    cell.mean = expected;
     cell.variance = spread * spread + lost * lost / 3;
-    cell.likelyLo = std::max(row.variance - reach, -lost);
-    cell.likelyHi = row.variance + reach;
+    cell.likelyLo = isVariance ? std::max(expected - reach, -lost) : -reach;
+    cell.likelyHi = expected + reach;
   }
 }
 

@@ -22,10 +22,13 @@ def Cancellation : PrecisionRule<"MP301", "cancellation"> {
   let summary = "a difference of nearly equal values is mostly rounding error";
   let what = [{
     `x - mean(x)` of values whose mean is far larger than their spread, a
-    variance computed as `E[x^2] - E[x]^2` of such values, `(x + c) - c` with a
-    c far larger than x, or any other sum or difference that is expected to be
-    small beside both operands, in 16 bits. Two inputs whose values are close to
-    each other are known to be by samples (`--input NAME=@FILE.npz`).
+    variance or covariance computed as `E[x y] - E[x] E[y]` of such values, of
+    rows or in windows, `(x + c) - c` with a c far larger than x, or any other
+    sum or difference that is expected to be small beside both operands, in 16
+    bits. Two inputs whose values are close to each other are known to be by
+    samples (`--input NAME=@FILE.npz`). The root of such a variance of an
+    input's rows is reported, too, where a row that does not vary, of silence or
+    one colour, would make it NaN.
   }];
   let why = [{
     Both operands are rounded to 11 (FP16) or 8 (BF16) digits; where the

@@ -2,19 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Three forms whose operands are known to be close: x - mean(x), the variance
-// as E[x^2] - E[x]^2, and (x + c) - c; and any other sum or difference that is
-// expected to be small beside its operands. 1 - p of logits is MP306's.
+// or covariance as E[x y] - E[x] E[y], of rows or in windows, and (x + c) - c;
+// and any other sum or difference that is expected to be small beside its
+// operands. 1 - p of logits is MP306's.
 //
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/OverflowSites.h"
+#include "mpopt/Ranges/Analysis/InputRanges.h"
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Propagate/MeanSquare.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <cmath>
 
@@ -45,19 +51,62 @@ struct Cancellation : mpopt::impl::CancellationBase<Cancellation> {
 private:
   // True if the op has the form.
   bool judge(Operation *op, const RangeAnalysis &ranges);
+  void judgeFlat(Operation *op, Value base, double mean);
+  static void addCentred(FindingBuilder &finding, Operation *op);
   bool judgeUndone(Operation *op, const RangeAnalysis &ranges);
   void judgeSmall(Operation *op, const RangeAnalysis &ranges);
 };
 } // namespace
 
-static Value getMeanOf(Value value) {
+/// What takes the mean of its operand 0: of a row or, in a moment, in windows.
+static Operation *getMean(Value value) {
   Operation *op = getMaker(value, Peel::CastsAndViews);
-  return hasRole(op, Role::Mean) ? peel(op->getOperand(0)) : Value();
+  return hasRole(op, Role::Mean) || isa_and_nonnull<mp::ConvOp>(op) ? op
+                                                                    : nullptr;
 }
 
-static Value getSquareOf(Value value) {
-  Value squared = getSquared(getMaker(value, Peel::CastsAndViews));
-  return squared ? peel(squared) : Value();
+/// The root or logarithm that reads a variance with at most a constant added;
+/// null if there is none.
+static Operation *findRoot(Value variance, double &floor) {
+  for (Operation *user : variance.getUsers()) {
+    std::optional<std::pair<Value, double>> sum;
+    if (hasRole(user, Role::Root | Role::Logarithm))
+      return user;
+    if (hasRole(user, Role::Addition) && user->getNumOperands() == 2)
+      sum = splitNumber(user);
+    if (!sum && !isa<mp::CastOp>(user) && !isViewLike(user))
+      continue;
+    floor += sum ? sum->second : 0;
+    if (Operation *root = findRoot(user->getResult(0), floor))
+      return root;
+    floor -= sum ? sum->second : 0;
+  }
+  return nullptr;
+}
+
+/// True for numbers of a sample, scaled and shifted or their logarithms: a
+/// channel of silence or a flat picture is a row that does not vary. A file of
+/// samples tells whether there are such rows.
+static bool isFeature(Value value) {
+  // A spectrum's logarithm, its scale and its shift, with casts and views.
+  constexpr unsigned kMost = 8;
+  for (unsigned step = 0; step < kMost; ++step) {
+    Operation *op = value.getDefiningOp();
+    if (!op) {
+      DictionaryAttr assumed = getAssumption(value);
+      return isa<FunctionOpInterface>(value.getParentBlock()->getParentOp()) &&
+             !(assumed && assumed.contains(kSamplesKey));
+    }
+    auto rest = hasRole(op, Role::Arithmetic) && op->getNumOperands() == 2
+                    ? splitNumber(op)
+                    : std::nullopt;
+    bool goesOn =
+        isa<mp::CastOp>(op) || isViewLike(op) || hasRole(op, Role::Logarithm);
+    if (!rest && !goesOn)
+      return false;
+    value = rest ? rest->first : op->getOperand(0);
+  }
+  return false;
 }
 
 /// True if both are the same value, or the same number.
@@ -213,45 +262,110 @@ void Cancellation::judgeSmall(Operation *op, const RangeAnalysis &ranges) {
                "the operands and the result");
 }
 
-bool Cancellation::judge(Operation *op, const RangeAnalysis &ranges) {
-  Value lhs = op->getOperand(0), rhs = op->getOperand(1);
+/// The mean and the spread of what is averaged, geometric ones of two values.
+static std::optional<std::pair<double, double>>
+spreadOf(ArrayRef<Value> values, const RangeAnalysis &ranges) {
+  double mean = 1, spread = 1;
+  for (Value value : values) {
+    if (!ranges.of(value).hasLikely())
+      return std::nullopt;
+    Cell hull = ranges.of(value).hull();
+    mean *= std::sqrt(std::fabs(hull.mean));
+    spread *= std::pow(hull.variance, 0.25);
+  }
+  return std::pair(mean, spread);
+}
+
+/// What computes a moment and reads it: rounded anywhere on the way, it is
+/// noise again.
+static FixAction keepMoment(Operation *op, Operation *root) {
+  llvm::SetVector<Operation *> kept;
+  kept.insert(op);
+  for (Value operand : op->getOperands()) {
+    Operation *maker = getMaker(operand, Peel::CastsAndViews);
+    kept.insert(maker);
+    for (Value inner : maker->getOperands())
+      if (Operation *next = getMaker(inner, Peel::CastsAndViews);
+          next && !isConstant(inner))
+        kept.insert(next);
+  }
+  kept.insert(root);
+  return FixAction::keepTogether(kept.getArrayRef());
+}
+
+/// A row that does not vary leaves the rounding of its squared mean, of either
+/// sign: a case that no estimate expects, and samples have.
+void Cancellation::judgeFlat(Operation *op, Value base, double mean) {
   const FloatFormat &format = *getFloatFormat(getElementType(op->getResult(0)));
-  Value centred, variance;
-  if (getMeanOf(rhs) && getMeanOf(rhs) == peel(lhs))
-    centred = lhs;
-  else if (Value squares = getMeanOf(lhs))
-    if (Value base = getSquareOf(squares))
-      if (Value mean = getSquareOf(rhs))
-        if (getMeanOf(mean) == base)
-          variance = base;
-  Value value = centred ? centred : variance;
-  if (!value || !ranges.of(value).hasLikely())
-    return bool(value);
-  Cell hull = ranges.of(value).hull();
-  double spread = std::sqrt(hull.variance);
-  double ratio = std::fabs(hull.mean) / spread;
-  // Half an ulp of the mean, or of its square, against the result.
-  double error = format.unitRoundoff() * (centred ? ratio : 1 + ratio * ratio);
-  if (!(error >= threshold("cancellation-error")))
+  double floor = 0, noise = format.unitRoundoff() * mean * mean;
+  Operation *root = findRoot(op->getResult(0), floor);
+  if (!root || !isFeature(base) || !(floor < noise))
+    return;
+  std::string name = root->getName().stripDialect().str();
+  FindingBuilder finding = report(op, op->getResult(0));
+  finding.likely()
+      .unexpected()
+      .watch(Decision::Cancellation, op->getResult(0), op->getOperand(0))
+      .message("E[x^2] - E[x]^2 of a row that does not vary, silence or one "
+               "colour, is rounding error of up to " +
+               formatNumber(noise) + ", of either sign: its " + name +
+               " may be NaN")
+      .cause(base, "mean " + formatNumber(mean))
+      .cause(root, floor > 0 ? "reads it with " + formatNumber(floor) + " added"
+                             : "reads it");
+  finding.fix("keep-fp32", "keep the whole variance in f32",
+              keepMoment(op, root));
+  addCentred(finding, op);
+}
+
+/// Computes it as the mean of squares of differences from the mean.
+void Cancellation::addCentred(FindingBuilder &finding, Operation *op) {
+  finding.fix("change-op",
+              "compute the variance as the mean of (x - mean(x))^2",
+              {FixAction::Kind::CentreFirst,
+               {op, getMaker(op->getOperand(0), Peel::CastsAndViews)}});
+}
+
+bool Cancellation::judge(Operation *op, const RangeAnalysis &ranges) {
+  Value lhs = op->getOperand(0);
+  const FloatFormat &format = *getFloatFormat(getElementType(op->getResult(0)));
+  Operation *row = getMean(op->getOperand(1));
+  bool isCentred =
+      hasRole(row, Role::Mean) && peel(row->getOperand(0)) == peel(lhs);
+  auto moment = findCentralMoment(op, {}, getMean);
+  if (!isCentred && !moment)
+    return false;
+  Value x = isCentred ? lhs : moment->lhs, y = isCentred ? lhs : moment->rhs;
+  auto spread = spreadOf({x, y}, ranges);
+  if (!spread)
     return true;
+  double ratio = spread->first / spread->second;
+  // Half an ulp of the mean, or of its square, against the result.
+  double error =
+      format.unitRoundoff() * (isCentred ? ratio : 1 + ratio * ratio);
+  bool isVariance = !isCentred && peel(x) == peel(y);
+  if (!(error >= threshold("cancellation-error"))) {
+    if (isVariance)
+      judgeFlat(op, x, spread->first);
+    return true;
+  }
   FindingBuilder finding = report(op, op->getResult(0));
   finding.likely()
       .watch(Decision::Cancellation, op->getResult(0), lhs)
-      .message(std::string(centred ? "x - mean(x)" : "E[x^2] - E[x]^2") +
+      .message(std::string(isCentred    ? "x - mean(x)"
+                           : isVariance ? "E[x^2] - E[x]^2"
+                                        : "E[x y] - E[x] E[y]") +
                " cancels: the mean is " + formatNumber(ratio) +
                " times the spread, and rounding to " + format.name +
                " is an error of " +
                formatNumber(std::round(std::min(error, 9.99) * 100)) +
                " % of the result" + (error > 9.99 ? " and more" : ""))
-      .cause(value, "mean " + formatNumber(hull.mean) +
-                        ", standard deviation " + formatNumber(spread));
+      .cause(x, "mean " + formatNumber(spread->first) +
+                    ", standard deviation " + formatNumber(spread->second));
   fixByKeeping(finding, getElementType(op->getResult(0)),
-               centred ? "x, its mean and the difference"
-                       : "the whole variance");
-  if (variance)
-    finding.fix("change-op",
-                "compute the variance as the mean of (x - mean(x))^2",
-                {FixAction::Kind::CentreFirst,
-                 {op, getMaker(lhs, Peel::CastsAndViews)}});
+               isCentred ? "x, its mean and the difference"
+                         : "the whole variance");
+  if (isVariance && hasRole(moment->mean, Role::Mean))
+    addCentred(finding, op);
   return true;
 }
