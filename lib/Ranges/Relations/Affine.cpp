@@ -2,13 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // x + z - z is x, and x - z + z - x is 0, up to the roundings on the way: a sum
-// is followed up through additions, negations, casts and factors that are
-// powers of two to a linear form of the values that it is made of. Where some
-// of them cancel, the form says more than the operands' intervals do.
+// is followed up through additions, negations, casts and constant factors to a
+// linear form of the values that it is made of. Where some of them cancel, the
+// form says more than the operands' intervals do: a filter with feedback that
+// is unrolled has the response of its poles, not the sum of its factors, and an
+// average that runs moves by the factor of each step.
 //
 // A result that is finite was computed from finite values, since no addition
-// makes a number of an infinity. So the form bounds the finite results, and the
-// flags stay what they are.
+// makes a number of an infinity. So a form whose factors are powers of two, for
+// which products are exact, bounds the finite results, and the flags stay what
+// they are.
+//
+// Values are followed from the last one to the first, each with the factors of
+// all ways that lead to it, so that a filter's form takes as many steps as it
+// has ops.
 //
 // Broadcasting aligns from the right at each step, so that a value takes part
 // in a result's element with the same element of its own wherever it occurs;
@@ -27,6 +34,7 @@
 #include "mpopt/Numerics/Rounding.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -38,8 +46,12 @@ class LinearForm {
 public:
   explicit LinearForm(TransferContext &ctx) : ctx(ctx) {}
 
-  /// False where there are too many terms, or one is stored as no float.
-  bool add(Value value, double factor, unsigned depth);
+  /// Adds a value as a term, to be followed.
+  void add(Value value, double factor);
+  /// Follows the terms; false where one is stored as no float.
+  bool follow();
+  /// True if all factors are powers of two.
+  bool isExact() const { return exact; }
   /// True if terms cancelled, so that fewer are left than were added.
   bool cancels() const { return cancelled; }
   /// Adds up the roundings on the way, which takes a look at every value: not
@@ -53,31 +65,37 @@ public:
     Value value;
     double factor;
   };
+  /// Finds the terms that are computed alike; false if there are none.
+  bool findAlike();
+
   SmallVector<Term, 8> terms;
+  /// Two terms each, and their correlation.
+  SmallVector<std::tuple<size_t, size_t, double>, 2> alike;
   Interval shift = Interval::point(0);
 
 private:
-  bool addTerm(Value value, double factor);
   bool addShift(double number);
-  bool addRounding(Value stored, double factor);
+  /// Gives the terms of which a term is made; false if it is a source.
+  bool expand(Term term);
+  /// The next term to follow: the last in the block; null if there is none.
+  Term *findLast();
 
   TransferContext &ctx;
   SmallVector<Term, 16> stores;
+  llvm::SmallPtrSet<Operation *, 16> sources;
   double roundings = 0, expected = 0;
-  bool cancelled = false;
-  unsigned budget = 24;
+  bool cancelled = false, exact = true, isScaled = false;
 };
 } // namespace
 
-bool LinearForm::addTerm(Value value, double factor) {
+void LinearForm::add(Value value, double factor) {
   for (Term &term : terms)
     if (term.value == value) {
       cancelled |= (term.factor < 0) != (factor < 0);
       term.factor += factor;
-      return true;
+      return;
     }
   terms.push_back({value, factor});
-  return true;
 }
 
 bool LinearForm::addShift(double number) {
@@ -88,10 +106,18 @@ bool LinearForm::addShift(double number) {
   return true;
 }
 
-/// A sum, product by a power of two or cast is stored there.
-bool LinearForm::addRounding(Value stored, double factor) {
-  stores.push_back({stored, factor});
-  return bool(getFloatFormat(getElementType(stored)));
+bool LinearForm::findAlike() {
+  // A smaller one changes the deviation of a difference by less than a third,
+  // and weights of other layers have it by chance. Sums of more terms are those
+  // of recurrences, of values that differ in their place.
+  constexpr double kLeast = 0.5;
+  constexpr size_t kMost = 4;
+  for (size_t first = 0; terms.size() <= kMost && first < terms.size(); ++first)
+    for (size_t second = first + 1; second < terms.size(); ++second)
+      if (double its = correlate(terms[first].value, terms[second].value, ctx);
+          std::fabs(its) >= kLeast)
+        alike.push_back({first, second, its});
+  return !alike.empty();
 }
 
 bool LinearForm::round() {
@@ -114,53 +140,97 @@ bool LinearForm::round() {
   return std::isfinite(roundings);
 }
 
-/// The power of two that multiplies an operand; nothing for other numbers.
-static std::optional<double> getPowerOfTwo(Value value, TransferContext &ctx) {
-  std::optional<double> number = ctx.of(value).constant();
-  int exponent;
-  if (!number || !std::isfinite(*number) || *number == 0 ||
-      std::fabs(std::frexp(*number, &exponent)) != 0.5 ||
-      std::abs(exponent) > 64)
+/// The number that multiplies or divides operand `index`; nothing for others.
+static std::optional<double> getScale(Operation *op, unsigned index,
+                                      TransferContext &ctx) {
+  bool divides = isa<mp::DivOp>(op);
+  if (!isa<mp::MulOp>(op) && !(divides && index == 0))
     return std::nullopt;
-  return number;
+  std::optional<double> number = ctx.of(op->getOperand(1 - index)).constant();
+  if (!number || !std::isfinite(*number) || *number == 0)
+    return std::nullopt;
+  return divides ? 1 / *number : *number;
 }
 
-bool LinearForm::add(Value value, double factor, unsigned depth) {
-  if (budget-- == 0)
-    return false;
+static bool isPowerOfTwo(double number) {
+  int exponent;
+  return std::fabs(std::frexp(number, &exponent)) == 0.5 &&
+         std::abs(exponent) <= 64;
+}
+
+bool LinearForm::expand(Term term) {
+  auto [value, factor] = term;
   const AbstractValue &known = ctx.of(value);
   if (std::optional<double> number = known.constant();
       number && !known.mayBeNonFinite())
     return addShift(factor * *number);
   Operation *op = value.getDefiningOp();
-  if (!op || depth == 0 || !getFloatFormat(getElementType(value)))
-    return addTerm(value, factor);
-  if (isa<mp::IdentityOp>(op))
-    return add(op->getOperand(0), factor, depth);
-  if (isa<mp::NegOp>(op))
-    return add(op->getOperand(0), -factor, depth - 1);
+  if (!op || !getFloatFormat(getElementType(value)))
+    return false;
   if (auto cast = dyn_cast<mp::CastOp>(op)) {
     Rounding lost;
     // `peel` goes through one plain cast at least, or through none at all.
     if (peel(value, &lost) == value)
-      return addTerm(value, factor);
-    if ((lost.relative > 0 || lost.absolute > 0) && !addRounding(value, factor))
       return false;
-    return add(cast.getInput(), factor, depth - 1);
+    if (lost.relative > 0 || lost.absolute > 0)
+      stores.push_back(term);
+    add(cast.getInput(), factor);
+    return true;
+  }
+  if (isa<mp::IdentityOp, mp::NegOp>(op)) {
+    add(op->getOperand(0), isa<mp::NegOp>(op) ? -factor : factor);
+    return true;
   }
   if (isa<mp::AddOp, mp::SubOp>(op)) {
-    double right = isa<mp::SubOp>(op) ? -factor : factor;
-    return addRounding(value, factor) &&
-           add(op->getOperand(0), factor, depth - 1) &&
-           add(op->getOperand(1), right, depth - 1);
+    stores.push_back(term);
+    add(op->getOperand(0), factor);
+    add(op->getOperand(1), isa<mp::SubOp>(op) ? -factor : factor);
+    return true;
   }
-  if (isa<mp::MulOp>(op))
-    for (unsigned index : {0u, 1u})
-      if (std::optional<double> scale =
-              getPowerOfTwo(op->getOperand(index), ctx))
-        return addRounding(value, factor) &&
-               add(op->getOperand(1 - index), factor * *scale, depth - 1);
-  return addTerm(value, factor);
+  for (unsigned index : {0u, 1u})
+    if (std::optional<double> scale = op->getNumOperands() == 2
+                                          ? getScale(op, index, ctx)
+                                          : std::nullopt) {
+      exact &= isPowerOfTwo(*scale);
+      isScaled = true;
+      stores.push_back(term);
+      add(op->getOperand(index), factor * *scale);
+      return true;
+    }
+  return false;
+}
+
+LinearForm::Term *LinearForm::findLast() {
+  Term *last = nullptr;
+  for (Term &term : terms) {
+    Operation *op = term.value.getDefiningOp();
+    if (!op || op->getBlock() != ctx.op()->getBlock() || sources.contains(op))
+      continue;
+    if (!last || last->value.getDefiningOp()->isBeforeInBlock(op))
+      last = &term;
+  }
+  return last;
+}
+
+bool LinearForm::follow() {
+  // x - z + z - x has depth 3, with casts on the way 6. A recurrence of some
+  // hundred steps, which multiplies by its factor in each, has three ops or
+  // four in a step.
+  constexpr unsigned kSteps = 24, kScaledSteps = 512;
+  for (unsigned step = 0; step < (isScaled ? kScaledSteps : kSteps); ++step) {
+    Term *last = findLast();
+    if (!last)
+      break;
+    Term term = *last;
+    terms.erase(last);
+    if (term.factor == 0 || expand(term))
+      continue;
+    sources.insert(term.value.getDefiningOp());
+    terms.push_back(term);
+  }
+  return llvm::all_of(stores, [](const Term &stored) {
+    return bool(getFloatFormat(getElementType(stored.value)));
+  });
 }
 
 /// The form in one group.
@@ -182,6 +252,17 @@ static Cell evaluateForm(const LinearForm &form, ArrayRef<AbstractValue> values,
     below += std::pow(mean - std::min(lo, hi), 2);
     above += std::pow(std::max(lo, hi) - mean, 2);
   }
+  double strangers = result.variance;
+  for (auto [first, second, correlation] : form.alike)
+    result.variance += 2 * correlation * form.terms[first].factor *
+                       form.terms[second].factor *
+                       std::sqrt(values[first].cell(groups[first]).variance *
+                                 values[second].cell(groups[second]).variance);
+  result.variance = std::max(0.0, result.variance);
+  if (strangers > 0) {
+    below *= result.variance / strangers;
+    above *= result.variance / strangers;
+  }
   // Errors of either sign, the bound of which is rarely met.
   double noise = form.expectedError() / 3;
   result.variance += noise * noise;
@@ -192,9 +273,6 @@ static Cell evaluateForm(const LinearForm &form, ArrayRef<AbstractValue> values,
   result.hi = bound.hi;
   return result;
 }
-
-// x - z + z - x has depth 3, with casts on the way 6.
-static constexpr unsigned kDepth = 6;
 
 /// A difference of two sums over the same axes is the sum of the differences:
 /// what is expected of it, with elements that are independent. Bounds stay, as
@@ -215,8 +293,9 @@ static void refineSums(mp::SubOp op, AbstractValue &value,
       axes[0] != axes[1] || !shape || shape != getShape(right))
     return;
   LinearForm form(ctx);
-  if (!form.add(left, 1, kDepth) || !form.add(right, -1, kDepth) ||
-      !form.cancels())
+  form.add(left, 1);
+  form.add(right, -1);
+  if (!form.follow() || !form.cancels())
     return;
   double count = 1;
   for (int64_t axis : *axes[0])
@@ -249,14 +328,15 @@ void relations::refineAffine(Operation *op, AbstractValue &value,
       difference && value.hasLikely())
     refineSums(difference, value, ctx);
   LinearForm form(ctx);
-  double right = isa<mp::SubOp>(op) ? -1 : 1;
-  if (!form.add(op->getOperand(0), 1, kDepth) ||
-      !form.add(op->getOperand(1), right, kDepth))
-    return;
-  if (!form.cancels() || !form.round())
+  form.add(op->getOperand(0), 1);
+  form.add(op->getOperand(1), isa<mp::SubOp>(op) ? -1 : 1);
+  if (!form.follow())
     return;
   llvm::erase_if(form.terms,
                  [](const LinearForm::Term &term) { return term.factor == 0; });
+  bool correlates = value.hasLikely() && form.findAlike();
+  if ((!form.cancels() && !correlates) || !form.round())
+    return;
   SmallVector<AbstractValue, 8> values;
   size_t rank = value.rank();
   LikelySource source = LikelySource::Weight;
@@ -272,8 +352,10 @@ void relations::refineAffine(Operation *op, AbstractValue &value,
   for (size_t group = 0; group < cells.size(); ++group) {
     SmallVector<size_t, 8> groups(values.size(), group);
     Cell cell = evaluateForm(form, values, groups);
-    cells[group].lo = std::max(cells[group].lo, cell.lo);
-    cells[group].hi = std::min(cells[group].hi, cell.hi);
+    if (form.isExact()) {
+      cells[group].lo = std::max(cells[group].lo, cell.lo);
+      cells[group].hi = std::min(cells[group].hi, cell.hi);
+    }
     if (likely && !cell.empty())
       cells::setLikely(cells[group], cell);
   }

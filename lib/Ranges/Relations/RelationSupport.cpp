@@ -39,6 +39,16 @@ Value relations::peel(Value value, Rounding *error) {
   });
 }
 
+bool relations::areAttributesEqual(Operation *lhs, Operation *rhs) {
+  auto known = [](Operation *op) {
+    NamedAttrList attributes(op->getAttrDictionary());
+    attributes.erase("mp.idiom");
+    attributes.erase("mp.category");
+    return attributes.getDictionary(op->getContext());
+  };
+  return known(lhs) == known(rhs);
+}
+
 bool relations::isSameExpression(Value lhs, Value rhs, unsigned depth) {
   lhs = peel(lhs, Peel::Rounded);
   rhs = peel(rhs, Peel::Rounded);
@@ -51,14 +61,8 @@ bool relations::isSameExpression(Value lhs, Value rhs, unsigned depth) {
       !isa<mp::SubOp, mp::MulOp, mp::AddOp, mp::ReduceMeanOp, mp::ReduceSumOp,
            mp::ConstantOp>(left))
     return false;
-  auto known = [](Operation *op) {
-    NamedAttrList attributes(op->getAttrDictionary());
-    attributes.erase("mp.idiom");
-    attributes.erase("mp.category");
-    return attributes.getDictionary(op->getContext());
-  };
   return getElementType(lhs) == getElementType(rhs) &&
-         known(left) == known(right) &&
+         areAttributesEqual(left, right) &&
          llvm::all_of(llvm::zip(left->getOperands(), right->getOperands()),
                       [&](auto pair) {
                         auto [a, b] = pair;

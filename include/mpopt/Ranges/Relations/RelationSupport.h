@@ -42,6 +42,9 @@ mlir::Value peelExpand(mlir::Value value);
 /// same ones.
 bool isSameExpression(mlir::Value lhs, mlir::Value rhs, unsigned depth = 3);
 
+/// True if the ops' attributes are equal, but for what was recognised of them.
+bool areAttributesEqual(mlir::Operation *lhs, mlir::Operation *rhs);
+
 /// x if `op` computes x^2, where the exponent of a power may be computed; null
 /// for other ops and for a null op.
 mlir::Value getSquared(mlir::Operation *op, TransferContext &ctx);
@@ -81,6 +84,11 @@ void expectStatistics(mlir::Value result, AbstractValue &value,
 /// Narrows a sum or difference in which values cancel (Affine.cpp).
 void refineAffine(mlir::Operation *op, AbstractValue &value,
                   TransferContext &ctx);
+
+/// The correlation of two values of one type, element by element: 1 for one
+/// value, that of their weights for ops that are alike (Correlation.cpp), 0 for
+/// strangers.
+double correlate(mlir::Value lhs, mlir::Value rhs, TransferContext &ctx);
 
 /// Narrows a triangle of differences of prefix sums (PrefixDifference.cpp).
 void refinePrefixDifference(mlir::Operation *op, AbstractValue &value,
