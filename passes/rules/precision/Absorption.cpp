@@ -225,8 +225,11 @@ void Absorption::judgeReduction(Operation *op, const RangeAnalysis &ranges) {
       .message("a quarter of the terms add " + formatNumber(*small) +
                " to sums of " + formatNumber(sum) + ", which " +
                format.name.str() + " rounds by " + formatNumber(rounding) +
-               ": " + formatNumber(std::round(100 * rounding / *small)) +
-               " % of these terms")
+               ": " +
+               (rounding >= *small
+                    ? std::string("more than these terms are")
+                    : formatNumber(std::round(100 * rounding / *small)) +
+                          " % of these terms"))
       .cause(op->getOperand(0), "has terms of different sizes");
   addRange(finding, result, ranges);
   fixByKeeping(finding, getElementType(result), "the sum");
