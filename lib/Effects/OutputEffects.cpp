@@ -297,7 +297,8 @@ bool OutputEffects::assumeSizes(ModuleOp module, const RangeAnalysis &ranges,
 }
 
 SmallVector<Value, 2> OutputEffects::sourcesOf(Value value) const {
-  // Copies and concatenations that are looked through; a bound on time alone.
+  // Copies, concatenations and exact multiples that are looked through; a bound
+  // on time alone.
   constexpr size_t kMost = 64;
   SmallVector<Value, 2> sources, work = {value};
   llvm::DenseSet<Value> visited;
@@ -310,7 +311,8 @@ SmallVector<Value, 2> OutputEffects::sourcesOf(Value value) const {
       sources.push_back(next);
     Operation *op = next.getDefiningOp();
     if (!isRounded && op &&
-        (getOpKind(op) == OpKind::Copy || hasRole(op, Role::CopiesElements)))
+        (getOpKind(op) == OpKind::Copy ||
+         hasRole(op, Role::CopiesElements | Role::Multiplication)))
       llvm::append_range(work, op->getOperands());
   }
   // A constant is rounded by the casts that store it.
