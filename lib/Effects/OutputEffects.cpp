@@ -125,10 +125,9 @@ void OutputEffects::attribute(ArrayRef<OutputEffect> deciders) {
 /// The floats that decide which elements `chosen` has, or which whole numbers.
 static SmallVector<Value, 2> findChoosing(Value chosen) {
   SmallVector<Value, 2> choosing;
-  Operation *op = chosen.getDefiningOp();
-  if (roundsToWhole(op))
-    choosing.push_back(op->getOperand(0));
-  for (Value operand : op->getOperands())
+  if (roundsToWhole(chosen.getDefiningOp()))
+    choosing.push_back(chosen.getDefiningOp()->getOperand(0));
+  for (Value operand : chosen.getDefiningOp()->getOperands())
     if (!isa<FloatType>(getElementType(operand)))
       llvm::append_range(choosing, findDeciding(operand));
   return choosing;
@@ -297,8 +296,7 @@ bool OutputEffects::assumeSizes(ModuleOp module, const RangeAnalysis &ranges,
 }
 
 SmallVector<Value, 2> OutputEffects::sourcesOf(Value value) const {
-  // Copies, concatenations and exact multiples that are looked through; a bound
-  // on time alone.
+  // Copies and exact multiples that are looked through; a bound on time alone.
   constexpr size_t kMost = 64;
   SmallVector<Value, 2> sources, work = {value};
   llvm::DenseSet<Value> visited;

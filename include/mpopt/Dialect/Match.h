@@ -111,19 +111,6 @@ mlir::Value getSquared(mlir::Operation *op, Strictness strictness = {});
 /// others.
 mlir::Value getInverted(mlir::Operation *op, Strictness strictness = {});
 
-/// mean(x y) - mean(x) mean(y): a covariance, or with x = y a variance.
-struct CentralMoment {
-  /// The reduction, pooling or filter that takes the mean of the products.
-  mlir::Operation *mean;
-  mlir::Value lhs, rhs;
-};
-
-/// Nothing if the difference is none. `getMean` gives what takes a mean of its
-/// operand 0, null for other values; the means are to be taken alike.
-std::optional<CentralMoment>
-findCentralMoment(mlir::Operation *difference, Strictness strictness,
-                  llvm::function_ref<mlir::Operation *(mlir::Value)> getMean);
-
 /// Operand of a commutative or other op with two operands that is not a number,
 /// and the number; the second operand is looked at first.
 std::optional<std::pair<mlir::Value, double>> splitNumber(mlir::Operation *op);

@@ -21,6 +21,7 @@
 #include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
 
+#include "mpopt/Dialect/CentralMoment.h"
 #include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"

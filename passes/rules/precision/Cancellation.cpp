@@ -12,6 +12,7 @@
 #include "mpopt/Ranges/Analysis/InputRanges.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/CentralMoment.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
