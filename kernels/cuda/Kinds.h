@@ -110,7 +110,8 @@ template <class Integer> struct Integers {
   static constexpr Order least =
       isSigned ? Order(uint64_t(1) << (8 * sizeof(Order) - 1)) : Order(0);
   static constexpr Order most = Order(~least);
-  static constexpr bool hasRows = false;
+  /// Those of 8 bits: a row is a code.
+  static constexpr bool hasRows = sizeof(Integer) == 1;
 
   struct Stats {
     Integer low = most, high = least;
@@ -118,7 +119,11 @@ template <class Integer> struct Integers {
   };
 
   template <class Row, class Edge>
-  static MPOPT_HD void takeWord(Stats &stats, Word word, Row, Edge) {
+  static MPOPT_HD void takeWord(Stats &stats, Word word, Row row, Edge) {
+    if constexpr (hasRows) {
+      row(int(uint8_t(word)));
+      return;
+    }
     stats.low = word < stats.low ? word : stats.low;
     stats.high = word > stats.high ? word : stats.high;
     stats.zeros += word == 0;
@@ -127,6 +132,10 @@ template <class Integer> struct Integers {
   template <class Row, class Edge>
   static MPOPT_HD void takeVector(Stats &stats, const uint32_t *words, Row row,
                                   Edge edge) {
+    if constexpr (hasRows) {
+      takeCodes(words, row);
+      return;
+    }
     MPOPT_UNROLL
     for (int i = 0; i < int(16 / sizeof(Word)); ++i)
       takeWord(stats, wordAt<Word>(words, i), row, edge);
@@ -143,7 +152,14 @@ template <class Integer> struct Integers {
   }
 
   template <class Add>
-  static MPOPT_HD void finishRow(ThreadStats &, Call &, int, uint64_t, Add) {}
+  static MPOPT_HD void finishRow(ThreadStats &stats, Call &call, int code,
+                                 uint64_t times, Add add) {
+    Word word = Word(code);
+    widen(stats, bitsOf(double(word)));
+    add(&call.histogram[int(word) - int(least)], times);
+    if (!word)
+      add(&call.zero, times);
+  }
 
   static MPOPT_HD bool order(Word word, Order &order) {
     order = word;

@@ -91,6 +91,13 @@ template <class Decode> static uint32_t decodeCode(uint8_t code) {
   return Decode::decode(code);
 }
 
+template <class T> static uint32_t decodeInteger(uint8_t code) {
+  auto value = float(T(code));
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
 DtypeKernel mpopt::kernels::portableKernel(uint32_t dtype) {
   switch (dtype) {
   case MPOPT_F32:
@@ -111,9 +118,9 @@ DtypeKernel mpopt::kernels::portableKernel(uint32_t dtype) {
     return {codeBlock, 1, true, decodeCode<DecodeE5M2FNUZ>};
   case MPOPT_BOOL:
   case MPOPT_U8:
-    return {integerBlock<uint8_t>, 1};
+    return {codeBlock, 1, false, decodeInteger<uint8_t>};
   case MPOPT_I8:
-    return {integerBlock<int8_t>, 1};
+    return {codeBlock, 1, false, decodeInteger<int8_t>};
   case MPOPT_U16:
     return {integerBlock<uint16_t>, 2};
   case MPOPT_I16:

@@ -37,14 +37,29 @@ static void foldCode(Partial &partial, uint32_t bits, uint64_t times) {
   mpopt_exact_sum_add(&partial.sumSquares, value * value * double(times));
 }
 
-void Partial::fold(uint32_t (*decode)(uint8_t)) {
-  if (decode && unfolded) {
+/// Of integers each has a bin, the least one the first.
+static void foldInteger(Partial &partial, double value, double least,
+                        uint64_t times) {
+  partial.widen(value, value);
+  partial.zero += value == 0 ? times : 0;
+  partial.histogram[int(value - least)] += times;
+}
+
+void Partial::fold(const DtypeKernel &kernel) {
+  if (kernel.decodeCode && unfolded) {
+    // The bit that is the sign of signed integers, alone.
+    double least = std::min(toDouble(kernel.decodeCode(0x80)), 0.0);
     for (int code = 0; code < 256; ++code) {
       uint64_t times = 0;
       for (auto &copy : codes)
         times += copy[code];
-      if (times)
-        foldCode(*this, decode(uint8_t(code)), times);
+      if (!times)
+        continue;
+      uint32_t bits = kernel.decodeCode(uint8_t(code));
+      if (kernel.isFloat)
+        foldCode(*this, bits, times);
+      else
+        foldInteger(*this, toDouble(bits), least, times);
     }
     std::memset(codes, 0, sizeof(codes));
   } else if (unfolded) {

@@ -14,6 +14,8 @@
 
 namespace mpopt::kernels {
 
+struct DtypeKernel;
+
 struct Partial {
   uint64_t nan = 0, posInf = 0, negInf = 0, zero = 0;
   /// Over finite values; the sign of a zero does not matter.
@@ -25,8 +27,8 @@ struct Partial {
 
   /// Normal finite values by FP32 exponent field; 0 and 255 are not kept here.
   uint64_t fields[256] = {};
-  /// FP8 by code, FP64 by exponent field: interleaved copies, so that runs of
-  /// one value do not wait for each other's stores.
+  /// 8-bit dtypes by code, FP64 by exponent field: interleaved copies, so that
+  /// runs of one value do not wait for each other's stores.
   uint32_t codes[4][256] = {};
   uint32_t wideFields[2][2048] = {};
   /// Elements in `codes` or `wideFields` since the last fold.
@@ -60,9 +62,8 @@ struct Partial {
     });
   }
 
-  /// Moves the tables into the bins. `decode` gives the FP32 bits of an FP8
-  /// code, null for other dtypes.
-  void fold(uint32_t (*decode)(uint8_t));
+  /// Moves the tables, of elements that the kernel counted, into the bins.
+  void fold(const DtypeKernel &kernel);
 
   /// As new, but for the tables that fold() leaves empty.
   void reset();
@@ -79,6 +80,7 @@ struct DtypeKernel {
   BlockKernel block = nullptr; // null: only the number of elements counts
   unsigned bytes = 0;          // of an element
   bool isFloat = false;
+  /// The FP32 bits of a code of 8 bits; null for other dtypes.
   uint32_t (*decodeCode)(uint8_t) = nullptr;
   size_t tile = kBlock;
 };

@@ -114,7 +114,7 @@ static void readBlocks(Reading &reading, uint64_t first, uint64_t last,
                     ranges);
     // Well before a 32-bit table entry could wrap.
     if (partial.unfolded >= 1u << 31)
-      partial.fold(reading.kernel.decodeCode);
+      partial.fold(reading.kernel);
   }
 }
 
@@ -149,7 +149,7 @@ static void work(void *data, size_t) {
     readBlocks(reading, unit * reading.unit,
                std::min(blocks, (unit + 1) * reading.unit), partial,
                ranges.empty() ? nullptr : ranges.data(), squares);
-  partial.fold(reading.kernel.decodeCode);
+  partial.fold(reading.kernel);
   std::lock_guard<std::mutex> lock(reading.mutex);
   for (uint64_t i = 0; i < squares.channels; ++i)
     reading.squares->sums[i] += sums[i];

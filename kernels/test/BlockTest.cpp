@@ -16,7 +16,7 @@ static mpopt_record run(const DtypeKernel &kernel, const char *data,
   for (size_t at = 0; at < count; at += kernel.tile)
     kernel.block(data + at * kernel.bytes, std::min(kernel.tile, count - at),
                  *partial);
-  partial->fold(kernel.decodeCode);
+  partial->fold(kernel);
   mpopt_record record;
   mpopt_record_init(&record, 0, 0);
   partial->addTo(record);

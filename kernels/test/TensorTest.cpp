@@ -211,11 +211,33 @@ TEST(TensorTest, Integers) {
   EXPECT_EQ(observe({wide, MPOPT_U64, 1, dims, nullptr, -1, 0}).max, 0x1p64);
   bool truth[] = {true, true};
   EXPECT_EQ(observe({truth, MPOPT_BOOL, 1, dims, nullptr, -1, 0}).min, 1);
+  EXPECT_EQ(record.histogram[2], 0u);
   // Strings: nothing but their number.
   mpopt_record strings = observe({wide, 8, 1, dims, nullptr, -1, 0});
   EXPECT_EQ(strings.count, 2u);
   EXPECT_EQ(strings.flags, uint32_t(MPOPT_COUNT_ONLY));
   EXPECT_EQ(strings.absmax_step, MPOPT_NEVER);
+}
+
+// All codes of 8 bits are counted, signed ones from -128 on.
+TEST(TensorTest, Codes) {
+  uint8_t codes[] = {0, 255, 255, 7, 128, 128, 128, 0, 200};
+  int64_t dims[] = {9};
+  mpopt_record record = observe({codes, MPOPT_U8, 1, dims, nullptr, -1, 0});
+  EXPECT_EQ(record.min, 0);
+  EXPECT_EQ(record.max, 255);
+  EXPECT_EQ(record.zero, 2u);
+  EXPECT_EQ(record.histogram[0], 2u);
+  EXPECT_EQ(record.histogram[255], 2u);
+  EXPECT_EQ(record.histogram[128], 3u);
+  record = observe({codes, MPOPT_I8, 1, dims, nullptr, -1, 0});
+  EXPECT_EQ(record.min, -128);
+  EXPECT_EQ(record.max, 7);
+  EXPECT_EQ(record.zero, 2u);
+  EXPECT_EQ(record.histogram[0], 3u);
+  EXPECT_EQ(record.histogram[127], 2u);
+  EXPECT_EQ(record.histogram[128 + 7], 1u);
+  EXPECT_EQ(mpopt_exact_sum_value(&record.sum), 0);
 }
 
 TEST(TensorTest, Channels) {

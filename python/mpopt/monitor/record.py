@@ -314,7 +314,8 @@ class _Reading:
          self.first_inf_step, self.absmax_step, _) = _NUMBERS.unpack_from(record, _NUMBERS_AT)
         self.inf, self.dtype = above + below, _DTYPE_NAMES.get(record.dtype, "")
         # The first bin and the last one that are not empty have the extremes.
-        if self.absmax > 0:
+        # Bins of integers are codes.
+        if self.absmax > 0 and self.dtype[:1] in "fb":
             self.first, self.end = _bin_of(self.min_nonzero), _bin_of(self.absmax) + 1
             self.counts = record.histogram[self.first:self.end]
         else:

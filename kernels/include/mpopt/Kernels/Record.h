@@ -6,7 +6,7 @@
 // counts are integers, the extremes are minima and maxima, and the sums are
 // exact accumulators of per-block sums.
 //
-// The histogram counts finite non-zero values by binary exponent. It decides
+// The histogram counts finite non-zero floats by binary exponent. It decides
 // how many values would overflow or underflow in a format except in the bins
 // that contain a threshold of the format; for those the record counts the exact
 // rounding test itself (`mpopt_edge`).
@@ -179,7 +179,9 @@ typedef struct mpopt_record {
   uint64_t first_overflow_step[MPOPT_FORMATS];
   uint64_t first_flush_step[MPOPT_FORMATS];
 
-  /// Floating-point dtypes only from here on.
+  /// Of floats, and of 8-bit integers, each of which has a bin, the least one
+  /// the first; records from before have none of those. Edges and sums are of
+  /// floats only.
   uint64_t histogram[MPOPT_BINS];
   mpopt_edge edge[MPOPT_FORMATS];
   mpopt_exact_sum sum, sum_squares;
