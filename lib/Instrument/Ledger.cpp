@@ -56,6 +56,15 @@ static void writeTensor(OStream &json, const TensorFacts &tensor) {
   json.attribute("min_nonzero", jsonNumber(tensor.minNonZero));
   if (tensor.likely)
     writeInterval(json, "likely", *tensor.likely);
+  if (tensor.codes)
+    json.attributeObject(keys::kCodes, [&] {
+      json.attribute("least", jsonNumber(tensor.codes->codes.lo));
+      json.attribute("most", jsonNumber(tensor.codes->codes.hi));
+      json.attribute("zero", jsonNumber(tensor.codes->zero));
+      json.attribute("used", tensor.codes->used);
+      json.attribute("at_ends", tensor.codes->atEnds);
+      json.attribute("at_zero", tensor.codes->atZero);
+    });
   if (tensor.location)
     json.attributeObject("location", [&] {
       json.attribute("file", jsonText(tensor.location->file));

@@ -29,6 +29,15 @@ static void readTensor(JsonReader json, TensorFacts &tensor) {
   json.interval("bound", bound);
   tensor.bound = bound.value_or(Interval::whole());
   json.interval("likely", tensor.likely);
+  json.child(keys::kCodes, [&](JsonReader inner) {
+    CodeShares &codes = tensor.codes.emplace();
+    inner.number("least", codes.codes.lo, /*need=*/true);
+    inner.number("most", codes.codes.hi, /*need=*/true);
+    inner.number("zero", codes.zero);
+    inner.number("used", codes.used);
+    inner.number("at_ends", codes.atEnds);
+    inner.number("at_zero", codes.atZero);
+  });
   json.flag("as_filed", tensor.asFiled);
   json.text("narrowest", tensor.narrowest);
   json.flag("after_rounding", tensor.afterRounding);

@@ -195,6 +195,9 @@ std::optional<ProbeRole> Planner::choose(const TensorFacts &tensor) {
   if (fingerprints.count(tensor.name) &&
       (!hasOther || valued.contains(tensor.name)))
     return ProbeRole::Finding;
+  // An integer kernel reads them all the same, so the run is as it was.
+  if (tensor.codes)
+    return ProbeRole::Chosen;
   if (!tensor.isFloat || tensor.isConstant)
     return std::nullopt;
   if (tensor.mayBeNonFinite() && !tensor.isMoved)

@@ -5,12 +5,15 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Fingerprint.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Parameters.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Ranges/Analysis/ExpectedCodes.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -273,6 +276,9 @@ void Collector::addBounds(Value value, TensorFacts &facts) const {
   facts.minNonZero = stored.minNonZero;
   if (computed.hasLikely() && !hull.empty())
     facts.likely = Interval{hull.likelyLo, hull.likelyHi};
+  if (auto quantize = value.getDefiningOp<mp::QuantizeOp>();
+      quantize && !isConstant(quantize.getInput()))
+    facts.codes = expectCodes(quantize, ranges);
 }
 
 void Collector::addArgument(BlockArgument argument) {

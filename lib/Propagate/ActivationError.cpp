@@ -3,11 +3,8 @@
 
 #include "ActivationError.h"
 
-#include "mpopt/Dialect/Match.h"
-
 #include <algorithm>
 
-using namespace mlir;
 using namespace mpopt;
 
 ActivationError::ActivationError(double count, double trust, bool rectifies)
@@ -70,12 +67,4 @@ StorageError ActivationError::of(const Likely &x, const StorageFormat &scaled) {
   error.square += rare;
   all += error.square;
   return error;
-}
-
-/// A scale was taken from numbers that were observed, and estimates within a
-/// network are off by a factor of 2 to 3 at times (bench/grammar.py); what is
-/// declared of inputs is only not what a run draws at the most.
-double mpopt::getTrust(Value x) {
-  constexpr double kOfEstimates = 3, kOfInputs = 1.25;
-  return getMaker(x, Peel::CastsAndViews) ? kOfEstimates : kOfInputs;
 }

@@ -7,8 +7,6 @@
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Numerics/StorageError.h"
 
-#include "mlir/IR/Value.h"
-
 namespace mpopt {
 
 /// Evaluations that a calibration takes: quantisers' examples have 8 to 128;
@@ -52,9 +50,6 @@ private:
   Interval reach = Interval::point(0);
   double elements = 0;
 };
-
-/// How far past an end the numbers of `x` have to be expected.
-double getTrust(mlir::Value x);
 
 } // namespace mpopt
 

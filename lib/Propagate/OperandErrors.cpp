@@ -11,6 +11,7 @@
 #include "mpopt/Numerics/Normal.h"
 #include "mpopt/Numerics/StorageError.h"
 #include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Ranges/Analysis/ExpectedCodes.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 #include "mpopt/Ranges/Weights/ScaledWeights.h"
 

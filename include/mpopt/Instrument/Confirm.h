@@ -109,6 +109,16 @@ struct TensorScales {
   BestScale f16, e4m3, e5m2;
 };
 
+/// The codes that a run made of a tensor; `expected` is that of its probe.
+struct SeenCodes {
+  int64_t probe;
+  CodeShares expected, seen;
+
+  /// The larger of the differences of both shares, and of the codes in use as a
+  /// share of all.
+  double difference() const;
+};
+
 /// The gradients of a run, where they were recorded.
 struct Gradients {
   std::vector<BadValues> bad; ///< by probe
@@ -142,6 +152,7 @@ struct Confirmation {
   unsigned comparable = 0;
   std::vector<Exceeded> exceeded;
   std::vector<TensorScales> scales;
+  std::vector<SeenCodes> codes;
   Gradients gradients;
   /// The comparison with another run of the same tensors, if there is one.
   std::optional<RunComparison> against;

@@ -4,6 +4,7 @@
 #ifndef MPOPT_INSTRUMENT_PLAN_H
 #define MPOPT_INSTRUMENT_PLAN_H
 
+#include "mpopt/Numerics/CodeShares.h"
 #include "mpopt/Report/Finding.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -68,6 +69,8 @@ struct TensorFacts {
   bool nan = true, posInf = true, negInf = true;
   double minNonZero = 0;
   std::optional<Interval> likely;
+  /// What is expected of codes that an op makes of numbers.
+  std::optional<CodeShares> codes;
 
   /// Indices of the nearest tensors with a name that the op depends on. For
   /// values that a loop carries, some come later in program order.
@@ -85,7 +88,7 @@ enum class ProbeRole {
   Input,     ///< of the model: says whether the assumptions held
   Finding,   ///< a finding is about it
   Sentinel,  ///< not proved finite: the first of these that is not names the op
-  Chosen,    ///< `--probe all`, a pattern, or a layer that is trained
+  Chosen,    ///< `--probe all`, a pattern, a layer that is trained, or codes
   Parameter, ///< its gradient alone, where it enters an op
   Scalar     ///< a number that the program reports (`Recorder.scalar`): the
              ///< factor of its loss (keys::kLossScale)

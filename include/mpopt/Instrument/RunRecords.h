@@ -38,6 +38,10 @@ struct ProbeSight {
     return !(record.flags & MPOPT_NO_DISTRIBUTION);
   }
 
+  /// How often each code of 8 bits occurred, the least one first; empty of
+  /// other dtypes and where that was not counted.
+  llvm::ArrayRef<uint64_t> codeCounts() const;
+
   /// Name of the dtype, as `f16`; empty before the first call.
   llvm::StringRef dtype() const;
   /// Null if the values were not floats.

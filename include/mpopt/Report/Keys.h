@@ -15,6 +15,7 @@ namespace mpopt::keys {
 
 /// Keys and words of reports that several files write or read.
 inline constexpr llvm::StringLiteral kCast = "cast";
+inline constexpr llvm::StringLiteral kCodes = "codes"; // of integers
 inline constexpr llvm::StringLiteral kConstant = "constant";
 inline constexpr llvm::StringLiteral kGradient = "gradient";
 inline constexpr llvm::StringLiteral kLog = "log"; // of the TorchScript helper

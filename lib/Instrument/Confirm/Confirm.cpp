@@ -205,6 +205,13 @@ FindingStatus Decider::decide(const Finding &finding) const {
   return best;
 }
 
+double SeenCodes::difference() const {
+  double all = expected.codes.hi - expected.codes.lo + 1;
+  return std::max({std::fabs(seen.used - expected.used) / all,
+                   std::fabs(seen.atEnds - expected.atEnds),
+                   std::fabs(seen.atZero - expected.atZero)});
+}
+
 Confirmation mpopt::confirm(Ledger &ledger, const RunRecords &runs,
                             const ConfirmOptions &options) {
   Confirmation confirmation;
@@ -224,10 +231,18 @@ Confirmation mpopt::confirm(Ledger &ledger, const RunRecords &runs,
         compareRuns(ledger.plan, runs, options.against->ledger.plan,
                     options.against->records);
   addDivergence(ledger, options, confirmation);
-  for (const Probe &probe : ledger.plan.probes)
-    if (std::optional<TensorScales> scales =
-            findScales(probe.id, runs.probes[probe.id]))
+  for (const Probe &probe : ledger.plan.probes) {
+    const ProbeSight &seen = runs.probes[probe.id];
+    if (std::optional<TensorScales> scales = findScales(probe.id, seen))
       confirmation.scales.push_back(*scales);
+    // Counts are of all codes that the dtype has, and of integers alone.
+    llvm::ArrayRef<uint64_t> counts = seen.codeCounts();
+    if (const auto &codes = probe.tensor.codes; codes && !counts.empty())
+      confirmation.codes.push_back(
+          {probe.id, *codes,
+           countShares(counts, seen.record.dtype == MPOPT_U8 ? 0 : -128,
+                       *codes)});
+  }
   return confirmation;
 }
 

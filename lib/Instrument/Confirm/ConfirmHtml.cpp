@@ -43,7 +43,7 @@ static std::optional<SeenTensor> getSeen(const ProbeSight &sight) {
     seen.absMax = record.absmax;
   if (sight.nonZero())
     seen.minNonZero = record.min_nonzero;
-  if (sight.hasDistribution())
+  if (sight.stored() && sight.hasDistribution())
     seen.exponents = getExponents(record);
   return seen;
 }

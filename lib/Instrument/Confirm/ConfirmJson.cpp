@@ -38,6 +38,7 @@ private:
                        llvm::ArrayRef<BadValues> bad);
   void writeGradients();
   void writeScale(StringRef key, const BestScale &scale);
+  void writeCodes(const SeenCodes &codes);
   void writeAgainst(const RunComparison &against);
 
   OStream &json;
@@ -330,6 +331,23 @@ void Writer::writeExceeded() {
   });
 }
 
+void Writer::writeCodes(const SeenCodes &codes) {
+  auto write = [&](StringRef key, const CodeShares &shares) {
+    json.attributeObject(key, [&] {
+      json.attribute("used", shares.used);
+      json.attribute("at_ends", shares.atEnds);
+      json.attribute("at_zero", shares.atZero);
+    });
+  };
+  writeProbeName(codes.probe);
+  write("expected", codes.expected);
+  write("observed", codes.seen);
+  json.attributeArray("histogram", [&] {
+    for (uint64_t count : runs.probes[codes.probe].codeCounts())
+      json.value(count);
+  });
+}
+
 void Writer::writeRest() {
   writeSummary();
   writeBeginnings(confirmation.beginnings, runs.probes, confirmation.bad);
@@ -347,6 +365,10 @@ void Writer::writeRest() {
         writeScale("e4m3", scales.e4m3);
         writeScale("e5m2", scales.e5m2);
       });
+  });
+  json.attributeArray(keys::kCodes, [&] {
+    for (const SeenCodes &codes : confirmation.codes)
+      json.object([&] { writeCodes(codes); });
   });
 }
 

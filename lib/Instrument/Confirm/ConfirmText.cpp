@@ -49,6 +49,7 @@ private:
   void writeOthers(Status status, StringRef title);
   void writeOutside();
   void writeScales();
+  void writeCodes();
   void writeLossScale();
   void writeAgainst();
   void writeSummary();
@@ -300,6 +301,39 @@ void ConfirmText::writeScales() {
        << " more (--format json lists all)\n";
 }
 
+// What differs most from what was expected comes first.
+void ConfirmText::writeCodes() {
+  if (confirmation.codes.empty())
+    return;
+  std::vector<const SeenCodes *> order;
+  for (const SeenCodes &codes : confirmation.codes)
+    order.push_back(&codes);
+  llvm::stable_sort(order, [](const SeenCodes *lhs, const SeenCodes *rhs) {
+    return lhs->difference() > rhs->difference();
+  });
+  auto both = [](double seen, double expected, double factor, StringRef unit) {
+    return num(seen * factor) + unit.str() + " (" + num(expected * factor) +
+           ")";
+  };
+  os << '\n';
+  style.bold("codes");
+  os << ": in use, at the first and the last one, and of 0; in brackets what "
+        "was expected\n";
+  for (const SeenCodes *codes : llvm::ArrayRef(order).take_front(kMaxScales)) {
+    const CodeShares &seen = codes->seen, &expected = codes->expected;
+    os << "  ";
+    style.wrap(ledger.plan.probes[codes->probe].tensor.name + ": " +
+                   both(seen.used, expected.used, 1, "") + " of " +
+                   num(seen.codes.hi - seen.codes.lo + 1) + ", " +
+                   both(seen.atEnds, expected.atEnds, 100, " %") + ", " +
+                   both(seen.atZero, expected.atZero, 100, " %"),
+               6, 2);
+  }
+  if (order.size() > kMaxScales)
+    os << "  and " << order.size() - kMaxScales
+       << " more (--format json lists all)\n";
+}
+
 // All gradients by one scale, which is that of the loss.
 void ConfirmText::writeLossScale() {
   const Gradients &gradients = confirmation.gradients;
@@ -385,6 +419,7 @@ void ConfirmText::write() {
   writeOthers(Status::NotObservable, "not observable");
   writeOutside();
   writeScales();
+  writeCodes();
   writeLossScale();
   writeAgainst();
   writeSummary();

@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -56,6 +57,18 @@ StringRef ProbeSight::dtype() const {
     return "f8E5M2FNUZ";
   }
   return {};
+}
+
+llvm::ArrayRef<uint64_t> ProbeSight::codeCounts() const {
+  // As many as 8 bits have.
+  constexpr size_t kCodes = size_t(1) << 8;
+  llvm::ArrayRef<uint64_t> counts(record.histogram, kCodes);
+  bool isCode = record.dtype == MPOPT_U8 || record.dtype == MPOPT_I8;
+  if (!isCode || (record.flags & MPOPT_MIXED_DTYPE) || !record.count ||
+      std::accumulate(counts.begin(), counts.end(), uint64_t(0)) !=
+          record.count)
+    return {};
+  return counts;
 }
 
 /// The record's number for a format that it counts for; nothing for others.

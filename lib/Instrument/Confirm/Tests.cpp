@@ -142,7 +142,8 @@ TestResult Test::zero() const {
 }
 
 std::string Test::describePast() const {
-  if (!seen.hasDistribution() || !std::isfinite(watch.hi) || watch.open)
+  if (!stored || !seen.hasDistribution() || !std::isfinite(watch.hi) ||
+      watch.open)
     return "";
   // The ends that there are values on the side of: a histogram is of
   // magnitudes.

@@ -181,7 +181,7 @@ function drawVerdict(report, page, go) {
   return [h("section", { class: `card verdict ${level}`, "aria-label": "In three lines" },
     h("ol", null, line("Verdict", happens), line("To do", todo), line("Open", open))),
   h("div", { class: "grid" }, countsCard(report, go), coverageCard(report)), outputsCard(report),
-  card("Assumed of the inputs", assumptionChips(report)), safeCard(report),
+  card("Assumed of the inputs", assumptionChips(report)), safeCard(report), codesCard(report),
   (report.warnings || []).length ? card("Warnings about the check", h("ul", null, report.warnings.map((warning) => h("li", null, said(warning, 600))))) : null];
 }
 
@@ -190,4 +190,19 @@ function safeCard(report) {
   const most = 1048576, text = (scale) => scale === 0 ? "none" : scale >= most ? "any" : digits(scale);
   return card("Safe scales of inputs", table(["input", "no overflow is possible up to", "none is likely up to"],
     report.safe_input.map((each) => [name(each.input), numeric(text(each.proved)), numeric(text(each.likely))])));
+}
+
+/** The codes that a run made of each tensor beside those that were expected, what differs most first. */
+function codesCard(report) {
+  if (!(report.codes || []).length) return null;
+  const differs = ({ expected, observed }) => d3.max(["used", "at_ends", "at_zero"], (key) => Math.abs(expected[key] - observed[key]) / (key === "used" ? 256 : 1));
+  const bars = ({ tensor, histogram }) => {
+    const most = d3.max(histogram), height = 32;
+    return s("svg", { viewBox: `0 0 ${histogram.length} ${height}`, width: 256, height, role: "img", "aria-label": `Counts of the codes of ${shortened(tensor, 160)}` },
+      histogram.map((count, code) => count ? s("rect", { x: code, width: 1, y: height * (1 - Math.sqrt(count / most)), height: height * Math.sqrt(count / most), fill: "var(--heat-1)" }) : null));
+  };
+  const both = (codes, key, text) => numeric(`${text(codes.observed[key])} (${text(codes.expected[key])})`);
+  return card("Codes of the run, in brackets those expected", pagedTable(["tensor", "in use", "at the ends", "of 0", "counts, least code first (roots)"],
+    [...report.codes].sort((one, other) => differs(other) - differs(one)).map((codes) => [h("bdi", { class: "mono" }, shortened(codes.tensor, 160)),
+      both(codes, "used", digits), both(codes, "at_ends", percent), both(codes, "at_zero", percent), bars(codes)]), 40));
 }
