@@ -4,6 +4,8 @@
 #include "mpopt/Ranges/Weights/ConstantLayout.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/RangeInterface.h"
@@ -108,6 +110,81 @@ readCast(TransferContext &ctx, mp::CastOp op, int64_t most, unsigned depth) {
   return elements;
 }
 
+/// The last two axes swapped.
+static std::optional<std::vector<double>> readSwapped(TransferContext &ctx,
+                                                      mp::TransposeOp op,
+                                                      int64_t most,
+                                                      unsigned depth) {
+  std::optional<Rows> rows = getRows(op.getInput(), -2);
+  auto from = rows ? read(ctx, op.getInput(), most, depth) : std::nullopt;
+  SmallVector<int64_t> swapped;
+  for (int64_t axis = 0, rank = getShape(op.getResult())->size(); axis < rank;
+       ++axis)
+    swapped.push_back(axis);
+  if (!from || int64_t(from->size()) != rows->size())
+    return std::nullopt;
+  std::swap(swapped.back(), swapped[swapped.size() - 2]);
+  if (op.getPerm() != ArrayRef(swapped))
+    return std::nullopt;
+  std::vector<double> to;
+  for (int64_t outer = 0; outer < rows->outer; ++outer)
+    for (int64_t column = 0; column < rows->row; ++column)
+      for (int64_t row = 0; row < rows->count; ++row)
+        to.push_back((*from)[(outer * rows->count + row) * rows->row + column]);
+  return to;
+}
+
+/// Elements, each times its own or the only factor.
+static std::optional<std::vector<double>>
+readProduct(TransferContext &ctx, mp::MulOp op, int64_t most, unsigned depth) {
+  auto elements = read(ctx, op.getLhs(), most, depth),
+       factors = read(ctx, op.getRhs(), most, depth);
+  if (!elements || !factors ||
+      (factors->size() != 1 && factors->size() != elements->size()))
+    return std::nullopt;
+  for (auto [index, element] : llvm::enumerate(*elements))
+    element *= (*factors)[factors->size() == 1 ? 0 : index];
+  return elements;
+}
+
+/// Numbers for which codes stand, by one scale or by those along an axis.
+static std::optional<std::vector<double>> readNumbers(TransferContext &ctx,
+                                                      mp::DequantizeOp op,
+                                                      int64_t most,
+                                                      unsigned depth) {
+  auto numbers = read(ctx, op.getInput(), most, depth),
+       scales = read(ctx, op.getScale(), most, depth);
+  auto zeros = op.getZeroPoint() ? read(ctx, op.getZeroPoint(), most, depth)
+                                 : std::vector<double>(1, 0);
+  std::optional<Rows> rows = getRows(op.getInput(), op.getAxis());
+  auto fits = [&](const std::optional<std::vector<double>> &list) {
+    return list && (list->size() == 1 || int64_t(list->size()) == rows->count);
+  };
+  if (!numbers || !rows || int64_t(numbers->size()) != rows->size() ||
+      op.getBlockSize() != 0 || !fits(scales) || !fits(zeros))
+    return std::nullopt;
+  for (auto [index, number] : llvm::enumerate(*numbers)) {
+    size_t at = index / size_t(rows->row) % size_t(rows->count);
+    number = (number - (*zeros)[zeros->size() == 1 ? 0 : at]) *
+             (*scales)[scales->size() == 1 ? 0 : at];
+  }
+  return numbers;
+}
+
+/// What quantisers put between codes and a product.
+static std::optional<std::vector<double>> readQuantized(TransferContext &ctx,
+                                                        Operation *op,
+                                                        int64_t most,
+                                                        unsigned depth) {
+  if (auto transpose = dyn_cast<mp::TransposeOp>(op))
+    return readSwapped(ctx, transpose, most, depth);
+  if (auto product = dyn_cast<mp::MulOp>(op))
+    return readProduct(ctx, product, most, depth);
+  if (auto codes = dyn_cast<mp::DequantizeOp>(op))
+    return readNumbers(ctx, codes, most, depth);
+  return std::nullopt;
+}
+
 static std::optional<std::vector<double>>
 read(TransferContext &ctx, Value value, int64_t most, unsigned depth) {
   if (std::optional<WeightView> view = ctx.weights(value)) {
@@ -128,7 +205,7 @@ read(TransferContext &ctx, Value value, int64_t most, unsigned depth) {
     return readConcat(ctx, concat, most, depth - 1);
   if (auto cast = dyn_cast<mp::CastOp>(op))
     return readCast(ctx, cast, most, depth - 1);
-  return std::nullopt;
+  return readQuantized(ctx, op, most, depth - 1);
 }
 
 std::optional<std::vector<double>>

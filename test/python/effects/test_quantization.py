@@ -50,6 +50,24 @@ def test_dynamic(network, tmp_path):
     assert effect["by"]["weights"] and effect["by"]["activations"]
 
 
+def test_dynamic_lstm(tmp_path):
+    """Weights of ONNX Runtime's quantised LSTM, which codes hold in another layout, and its input."""
+    float_file, path, random = tmp_path / "lstm.onnx", tmp_path / "codes.onnx", np.random.default_rng(5)
+    weights = [numpy_helper.from_array(random.normal(0, 0.2, (1, 4 * WIDTH, WIDTH)).astype("f4"), name) for name in "wr"]
+    weights += [numpy_helper.from_array(np.array(shape), name) for name, shape in (("steps", [4, -1, WIDTH]), ("rows", [-1, WIDTH]))]
+    nodes = [helper.make_node("Reshape", ["x", "steps"], ["s"]),
+             helper.make_node("LSTM", ["s", "w", "r"], ["h"], "lstm", hidden_size=WIDTH),
+             helper.make_node("Reshape", ["h", "rows"], ["y"])]
+    graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", WIDTH])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", WIDTH])], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), float_file)
+    quantize_dynamic(float_file, path, weight_type=QuantType.QInt8)
+    assert "DynamicQuantizeLSTM" in {node.op_type for node in onnx.load(path).graph.node}
+    [effect], measured = judge(path)["effects"], measure(float_file, path)
+    assert measured / FACTOR < effect["expected_error"] < measured * FACTOR
+    assert effect["by"]["weights"] and effect["by"]["activations"]
+
+
 def test_calibrated_on_small_inputs(network, tmp_path):
     path = tmp_path / "codes.onnx"
     quantize(network, path, factor=0.1, weight_type=QuantType.QInt8)

@@ -10,7 +10,8 @@
 
 namespace mpopt {
 
-/// The elements of a constant, in row-major order, through casts, reshapes, and
+/// The elements of a constant, or those for which its codes stand, in row-major
+/// order, through casts, reshapes, swapped last axes, constant factors, and
 /// cuts and joins along an axis: how recurrent weights change from one
 /// framework's order of gates to another's. Nothing for other values, and where
 /// there are more than `most` elements.

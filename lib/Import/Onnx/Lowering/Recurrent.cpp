@@ -1,9 +1,9 @@
 //===- Recurrent.cpp - Recurrent networks, from ONNX ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// DynamicQuantizeLSTM of com.microsoft is an LSTM of dequantised weights. Its
-// kernel also quantises the input and each state to eight bits, by scales of
-// their own: that moves a value by at most 1/255 of the largest one, which is
+// DynamicQuantizeLSTM of com.microsoft is an LSTM of dequantised weights and of
+// the input in codes of its own range. Its kernel also quantises each state to
+// eight bits: that moves a value by at most 1/255 of the largest one, which is
 // put on the weights' scales, where it makes sums larger by as much.
 //
 //===----------------------------------------------------------------------===//
@@ -174,9 +174,14 @@ static LogicalResult lowerDynamicQuantizeLSTM(NodeContext &ctx) {
   Value weights = makeWeights(ctx, 1, 8), recurrence = makeWeights(ctx, 2, 10);
   if (!weights || !recurrence)
     return ctx.unsupported();
+  auto codes =
+      ctx.makeTyped<mp::DynamicQuantizeOp>(ctx.unknownTypes(3), ctx.input(0));
+  Value input = ctx.make<mp::DequantizeOp>(codes.getValues(), codes.getScale(),
+                                           codes.getZeroPoint(), 1, 0,
+                                           TypeAttr(), DenseI64ArrayAttr());
   return setOutputs(ctx,
                     ctx.makeTyped<mp::LSTMOp>(
-                        ctx.unknownTypes(3), ctx.input(0), weights, recurrence,
+                        ctx.unknownTypes(3), input, weights, recurrence,
                         ctx.input(3), ctx.input(4), ctx.input(5), ctx.input(6),
                         ctx.input(7), sequence.hiddenSize, sequence.direction,
                         ctx.builder().getStrArrayAttr(sequence.activations),
