@@ -4,6 +4,8 @@
 #include "mpopt/Dialect/StorageTypes.h"
 
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/CustomOps.h"
+#include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -48,16 +50,25 @@ std::optional<StorageFormat> mpopt::storageFormatOf(mp::FakeQuantizeOp op) {
   return format;
 }
 
-/// True if a product reads the value, behind scales, casts and views.
+/// True if a zero point of the file is taken from the value.
+static bool losesZeroPoint(OpOperand &use) {
+  Operation *op = use.getOwner();
+  return hasRole(op, Role::Subtraction) && op->getNumOperands() == 2 &&
+         use.getOperandNumber() == 0 && isConstant(op->getOperand(1));
+}
+
+/// True if a product reads the value, behind scales, zero points, casts and
+/// views.
 static bool isReadByProduct(Value value) {
   // A weight has a scale, a cast and a view or two; a bound on time alone.
   constexpr size_t kMost = 32;
   SmallVector<Value> work = {value};
   for (size_t count = 0; !work.empty() && count < kMost; ++count)
-    for (Operation *user : work.pop_back_val().getUsers()) {
+    for (OpOperand &use : work.pop_back_val().getUses()) {
+      Operation *user = use.getOwner();
       if (hasRole(user, Role::Contraction))
         return true;
-      if (isa<mp::CastOp, mp::IdentityOp>(user) ||
+      if (isa<mp::CastOp, mp::IdentityOp>(user) || losesZeroPoint(use) ||
           hasRole(user, Role::CopiesElements | Role::Multiplication))
         llvm::append_range(work, user->getResults());
     }
@@ -74,10 +85,20 @@ bool mpopt::isCastOfCodes(mp::CastOp cast) {
          isConstant(cast.getInput()) && isReadByProduct(cast.getResult());
 }
 
+/// True if the value is a matrix of a file's 8-bit integers: an op of which
+/// nothing is known reads no others than codes of a weight.
+static bool isMatrixOfCodes(Value value) {
+  MaybeShape shape = getShape(value);
+  return shape && shape->size() >= 2 && getElementType(value).isInteger(8) &&
+         isConstant(value);
+}
+
 static bool hasCodes(Operation *op) {
   auto cast = dyn_cast<mp::CastOp>(op);
-  return isa<mp::MatMulNBitsOp>(op) || hasRole(op, Role::Quantization) ||
-         (cast && isCastOfCodes(cast));
+  return isa<mp::MatMulNBitsOp, mp::MatMulIntegerOp, mp::ConvIntegerOp>(op) ||
+         hasRole(op, Role::Quantization) || (cast && isCastOfCodes(cast)) ||
+         (isa<mp::OpaqueOp>(op) &&
+          llvm::any_of(op->getOperands(), isMatrixOfCodes));
 }
 
 bool mpopt::isQuantized(ModuleOp module) {

@@ -236,8 +236,8 @@ void OutputGradients::passIntegerProducts() {
     SmallVector<Operation *, 3> made = buildNumbers(builder, product);
     change.changed.insert(made.begin(), made.end());
     if (Value original = change.originals.lookup(product.rhs))
-      fused[original] = made[1]->getResult(0);
-    Value numbers = product.numbers, stands = made[2]->getResult(0);
+      fused[original] = made[made.size() - 2]->getResult(0);
+    Value numbers = product.numbers, stands = made.back()->getResult(0);
     replace(numbers, stands);
     numbers.replaceAllUsesWith(stands);
   }

@@ -69,8 +69,11 @@ static Operation *findReader(Value value) {
   return value.hasOneUse() ? *value.getUsers().begin() : nullptr;
 }
 
-/// The scale of codes that are made at run time; null for others.
+/// The scale of codes that are made of numbers; null for others.
 static Value findScaleOf(Value codes) {
+  codes = peel(codes, Peel::Views);
+  if (auto fixed = codes.getDefiningOp<mp::QuantizeOp>())
+    return fixed.getScale();
   auto dynamic = codes.getDefiningOp<mp::DynamicQuantizeOp>();
   return dynamic && codes == dynamic.getValues() ? dynamic.getScale() : Value();
 }
@@ -100,9 +103,13 @@ std::optional<IntegerProduct> mpopt::findIntegerProduct(Operation *op) {
       scales.push_back(factor);
     found.numbers = times->getResult(0);
   }
-  if (scales.size() != 2 || !llvm::is_contained(scales, found.lhsScale))
+  // A cast may flush it.
+  auto isLhs = [&](Value scale) {
+    return isSameBehind(scale, found.lhsScale, Peel::Views);
+  };
+  if (scales.size() != 2 || !found.lhsScale || llvm::none_of(scales, isLhs))
     return std::nullopt;
-  found.rhsScale = scales[scales[0] == found.lhsScale];
+  found.rhsScale = scales[isLhs(scales[0])];
   return found;
 }
 
@@ -111,17 +118,37 @@ SmallVector<Operation *, 3> mpopt::buildNumbers(OpBuilder &builder,
   Operation *op = product.product;
   Location loc = op->getLoc();
   Type element = getElementType(product.numbers);
-  auto dequantize = [&](Value codes, Value scale, Value zeroPoint) {
+  auto dequantize = [&](Value codes, Value scale, Value zeroPoint,
+                        int64_t block) {
     return mp::DequantizeOp::create(
         builder, loc, getTensorType(getShape(codes), element), codes, scale,
         zeroPoint, builder.getI64IntegerAttr(product.axis),
-        builder.getI64IntegerAttr(0), TypeAttr(), DenseI64ArrayAttr());
+        builder.getI64IntegerAttr(block), TypeAttr(), DenseI64ArrayAttr());
   };
-  Operation *lhs =
-      dequantize(product.lhs, product.lhsScale, product.lhsZeroPoint);
-  Operation *rhs =
-      dequantize(product.rhs, product.rhsScale, product.rhsZeroPoint);
-  Value a = lhs->getResult(0), b = rhs->getResult(0);
+  // Rows with a scale each are blocks of the last axis.
+  Value codes = peel(product.lhs, Peel::Views);
+  MaybeShape rows = getShape(codes);
+  bool hasRows = rows && !rows->empty() && product.axis == -1 &&
+                 getNumElements(getShape(product.lhsScale)) != 1 &&
+                 rows->back() != kDynamic;
+  SmallVector<Operation *, 3> all = {dequantize(codes, product.lhsScale,
+                                                product.lhsZeroPoint,
+                                                hasRows ? rows->back() : 0)};
+  Value a = all.front()->getResult(0);
+  // Views of the codes are those of the numbers.
+  SmallVector<Operation *> views;
+  for (Value view = product.lhs; view != codes;
+       view = views.back()->getOperand(0))
+    views.push_back(view.getDefiningOp());
+  for (Operation *view : llvm::reverse(views)) {
+    all.push_back(builder.clone(*view));
+    all.back()->setOperand(0, a);
+    a = all.back()->getResult(0);
+    a.setType(getTensorType(getShape(a), element));
+  }
+  all.push_back(
+      dequantize(product.rhs, product.rhsScale, product.rhsZeroPoint, 0));
+  Value b = all.back()->getResult(0);
   Operation *made;
   if (auto conv = dyn_cast<mp::ConvIntegerOp>(op))
     made =
@@ -133,5 +160,6 @@ SmallVector<Operation *, 3> mpopt::buildNumbers(OpBuilder &builder,
                                 builder.getBoolAttr(false),
                                 builder.getBoolAttr(false),
                                 builder.getF64FloatAttr(1.0));
-  return {lhs, rhs, made};
+  all.push_back(made);
+  return all;
 }

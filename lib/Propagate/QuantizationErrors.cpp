@@ -19,6 +19,7 @@
 #include "mpopt/Propagate/Masks.h"
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Propagate/OperandErrors.h"
+#include "mpopt/Ranges/Analysis/ExpectedCodes.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Value/QuantizationSupport.h"
 
@@ -146,6 +147,23 @@ bool QuantizationErrors::expectsUnseen(Value value) {
   return *isUnseenExpected;
 }
 
+/// True if ops make the scale of `x` itself, which no end clips then.
+static bool isMeasured(Value x, Value scale) {
+  // A magnitude, its largest one, a floor, a quotient, and casts and views.
+  constexpr size_t kMost = 32;
+  SmallVector<Value> work = {scale};
+  for (size_t at = 0; at < work.size() && at < kMost; ++at) {
+    if (work[at] == x)
+      return true;
+    if (Operation *op = work[at].getDefiningOp())
+      llvm::append_range(work, op->getOperands());
+  }
+  return false;
+}
+
+/// More than any number is past an end.
+static constexpr double kNeverPast = 1e300;
+
 template <typename Op>
 static std::optional<QuantizationError>
 errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges,
@@ -159,7 +177,9 @@ errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges,
     x.source = LikelySource::Propagated;
   }
   ActivationError errors(ctx.elementsPerGroup(op.getInput(), x.groups()),
-                         getTrust(op.getInput()),
+                         isMeasured(op.getInput(), op.getScale())
+                             ? kNeverPast
+                             : getTrust(op.getInput()),
                          rectifies(op.getInput(), op.getZeroPoint(), format));
   if (expectsUnseen && !isConstant(op.getInput()) && !format.floats)
     errors.expectUnseen({x.hull().lo, x.hull().hi}, x.groups());
@@ -297,7 +317,6 @@ QuantizationErrors::errorOf(Value value, ArrayRef<int64_t> dims) {
       })
       .Case(
           [&](mp::DequantizeOp op) { return errorOfCodes(op, ranges, tried); })
-      .Case([&](mp::ConstantOp op) { return errorOfConstant(op, ranges); })
       .Case([&](mp::CastOp op) { return errorOfCast(op, ranges); })
       .Case([&](mp::DynamicQuantizeOp op) -> Result {
         if (value != op.getValues())
@@ -311,6 +330,8 @@ QuantizationErrors::errorOf(Value value, ArrayRef<int64_t> dims) {
         return errorOfRows(op, ranges);
       })
       .Default([&](Operation *op) -> Result {
+        if (Result ofCodes = errorOfConstant(value, ranges))
+          return ofCodes;
         if (value != op->getResult(0) || tried == kTriedReducedRange)
           return std::nullopt;
         return errorOfSum(op, ranges);

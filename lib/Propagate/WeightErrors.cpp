@@ -253,25 +253,25 @@ double mpopt::reachBeforeClipping(mp::DequantizeOp op,
 }
 
 std::optional<QuantizationError>
-mpopt::errorOfConstant(mp::ConstantOp op, const RangeAnalysis &ranges) {
-  if (!isa<IntegerType>(getElementType(op.getResult())))
+mpopt::errorOfConstant(Value codes, const RangeAnalysis &ranges) {
+  if (!isa<IntegerType>(getElementType(codes)) || !isConstant(codes))
     return std::nullopt;
-  for (Operation *user : op.getResult().getUsers()) {
+  for (Operation *user : codes.getUsers()) {
     std::optional<IntegerProduct> product = findIntegerProduct(user);
-    if (!product || product->rhs != op.getResult())
+    if (!product || product->rhs != codes)
       continue;
-    StorageFormat format = *storageFormatOf(getElementType(op.getResult()));
+    StorageFormat format = *storageFormatOf(getElementType(codes));
     format.axis = product->axis;
     TransferContext &ctx = ranges.context();
     QuantizationError result;
     result.isOfWeights = true;
-    result.error = mapGroups(
-        ctx,
-        alignQuantization(ranges.of(op.getResult()), product->rhsScale,
-                          product->rhsZeroPoint, format, ctx),
-        noBound, [&](ArrayRef<Likely> in) {
-          return toLikely(errorOfWeight(format, /*reach=*/0, in));
-        });
+    result.error =
+        mapGroups(ctx,
+                  alignQuantization(ranges.of(codes), product->rhsScale,
+                                    product->rhsZeroPoint, format, ctx),
+                  noBound, [&](ArrayRef<Likely> in) {
+                    return toLikely(errorOfWeight(format, /*reach=*/0, in));
+                  });
     return result;
   }
   return std::nullopt;

@@ -28,8 +28,9 @@ std::optional<QuantizationError> errorOfCodes(mp::DequantizeOp op,
                                               const RangeAnalysis &ranges,
                                               llvm::StringRef tried = {});
 
-/// The error of the codes of a weight that products at run time read.
-std::optional<QuantizationError> errorOfConstant(mp::ConstantOp op,
+/// The error of the codes of a weight, or of a view of it, that products at run
+/// time read; nothing of other values.
+std::optional<QuantizationError> errorOfConstant(mlir::Value codes,
                                                  const RangeAnalysis &ranges);
 
 /// The error of a weight whose codes a cast turns into numbers: their scale is

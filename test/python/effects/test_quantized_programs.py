@@ -127,6 +127,30 @@ def behind(self, x, index):
     return (x @ code.t().to(torch.float32)) * scale.flatten()
 
 
+def integers(self, x, index):
+    """PyTorch's product of codes, of rows that are quantised by hand."""
+    code, scale, _ = self.parts(index)
+    step = x.abs().amax(-1, keepdim=True).clamp(min=1e-7) / 127
+    numbers = torch.round(x / step).clamp(-127, 127).to(torch.int8)
+    return torch._int_mm(numbers, code.t()).to(torch.float32) * step * scale.flatten()
+
+
+def integers_of_torchao(self, x, index):
+    """The same of rows that torchao quantises, by a list of their scales."""
+    code, scale, _ = self.parts(index)
+    step, at = torch.ops.torchao.choose_qparams_affine(x, "SYMMETRIC", [1, WIDTH], torch.int8, -128, 127, 1e-7,
+                                                       torch.float32, torch.int8, True)
+    numbers = torch.ops.torchao.quantize_affine(x, [1, WIDTH], step, at, torch.int8, -128, 127).reshape(2, -1, WIDTH)
+    return torch._int_mm(numbers.reshape(-1, WIDTH), code.t()).to(torch.float32) * step.reshape(-1, 1) * scale.flatten()
+
+
+def zeros(self, x, index):
+    """Weights of codes less their zero points, one a block of a row, written with ordinary ops."""
+    code, scale, zero = self.parts(index)
+    blocks = (code.reshape(WIDTH, -1, 32).float() - zero[..., None].float()) * scale[..., None]
+    return x @ blocks.reshape(WIDTH, WIDTH).t()
+
+
 def judge(path, *more):
     done = run_mpopt("--check", str(path), "--format", "json", "--fail-on", "never", "--input", "x~0,1", "--input",
                      "x=-10:10", *more)
@@ -155,7 +179,12 @@ FORMS = {
     "dynamic": Quantized(dynamic),
     "tokens and blocks of 4 bits": Quantized(tokens, most=7, group=32),
     "scale behind the product": Quantized(behind),
+    "product of codes": Quantized(integers),
+    "product of codes of torchao": Quantized(integers_of_torchao),
+    "zero points by hand": Quantized(zeros, most=7, group=32),
 }
+#: Their activations are floats.
+OF_WEIGHTS = ("scale behind the product", "zero points by hand")
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -166,8 +195,27 @@ def test_exported(form, tmp_path):
     assert report["precision"] == "as-is" and not report["coverage"]["unmodelled"]
     assert measured / FACTOR < effect["expected_error"] < measured * FACTOR
     assert effect["by"]["weights"] and not effect["by"]["saturation"]
-    assert bool(effect["by"]["activations"]) == (form != "scale behind the product")
+    assert bool(effect["by"]["activations"]) == (form not in OF_WEIGHTS)
     assert not [finding for finding in report["findings"] if finding["rule"] in ("MP602", "MP603", "MP609")]
+
+
+def test_a_product_without_a_model_is_unknown(tmp_path):
+    """Codes that no known op reads: quantised all the same, and the op is named."""
+    class Packed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            code, scale, _ = codes(torch.randn(WIDTH, WIDTH))
+            self.register_buffer("code", code)
+            self.register_buffer("scale", scale.flatten())
+
+        def forward(self, x):
+            return torch._weight_int8pack_mm(x, self.code, self.scale)
+
+    path = tmp_path / "codes.pt2"
+    export(Packed(), path)
+    report, effect = judge(path)
+    assert report["precision"] == "as-is" and effect["expected_error"] is None
+    assert "_weight_int8pack_mm" in effect["unknown"]
 
 
 def test_exported_on_small_inputs(tmp_path):

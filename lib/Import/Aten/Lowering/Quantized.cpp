@@ -270,6 +270,42 @@ static LogicalResult lowerLinear(NodeContext &context) {
 }
 
 /// Quantises its input by the input's own range.
+/// Codes that other ops make of numbers as quantising does: round(x / scale),
+/// clipped or not, with one scale or one a row.
+static Value quantizeAtOnce(NodeContext &context, Value codes) {
+  auto cast = codes.getDefiningOp<mp::CastOp>();
+  Value number = cast ? cast.getInput() : codes;
+  if (auto clip = number.getDefiningOp<mp::ClipOp>())
+    number = clip.getInput();
+  auto round = number.getDefiningOp<mp::RoundOp>();
+  auto steps = round ? round.getInput().getDefiningOp<mp::DivOp>() : nullptr;
+  MaybeShape shape = getShape(codes);
+  MaybeShape scales = steps ? getShape(steps.getRhs()) : std::nullopt;
+  if (!cast || !scales || !shape || shape->empty())
+    return codes;
+  bool isOne = getNumElements(*scales) == 1;
+  if (!isOne && (scales->size() != shape->size() || scales->back() != 1 ||
+                 shape->back() == kDynamic))
+    return codes;
+  Builder &builder = context.builder();
+  Value zero = reshape(context, context.makeScalar(0, getElementType(codes)),
+                       Shape(scales->size(), 1));
+  return context.make<mp::QuantizeOp>(
+      steps.getLhs(), steps.getRhs(), zero, builder.getI64IntegerAttr(-1),
+      builder.getI64IntegerAttr(isOne ? 0 : shape->back()),
+      builder.getBoolAttr(true), TypeAttr(), DenseI64ArrayAttr());
+}
+
+static LogicalResult lowerIntegerProduct(NodeContext &context) {
+  Value lhs = context.tensor("self"), rhs = context.tensor("mat2");
+  if (!lhs || !rhs)
+    return context.unsupported();
+  context.setOutput(
+      0, context.make<mp::MatMulIntegerOp>(quantizeAtOnce(context, lhs), rhs,
+                                           Value(), Value()));
+  return success();
+}
+
 static LogicalResult lowerLinearDynamic(NodeContext &context) {
   Value weight = context.tensor("W_prepack.0"),
         bias = context.tensor("W_prepack.1");
@@ -412,6 +448,7 @@ void aten::registerQuantized(LoweringRegistry &registry) {
   registry.add("q_scale", lowerParameter<true>);
   registry.add("q_zero_point", lowerParameter<false>);
   registry.add({"quantized::linear", "quantized::linear_relu"}, lowerLinear);
+  registry.add("_int_mm", lowerIntegerProduct);
   registry.add({"quantized::linear_dynamic", "quantized::linear_relu_dynamic"},
                lowerLinearDynamic);
   registry.add({"quantized::conv1d", "quantized::conv2d", "quantized::conv3d",
