@@ -65,14 +65,15 @@ std::optional<CodeShares> mpopt::expectCodes(mp::QuantizeOp op,
   // Records count no others.
   constexpr double kMost = 256;
   if (!format || format->floats ||
-      format->codes.hi - format->codes.lo >= kMost || !stored.hasLikely() || !(scale > 0))
+      format->codes.hi - format->codes.lo >= kMost || !stored.hasLikely() ||
+      !(scale > 0))
     return std::nullopt;
   StorageFormat whole = format->scaled(scale, zero);
   Cell hull = stored.hull();
   double fit = fitToEnds(hull, whole.ends(), getTrust(op.getInput()));
   auto codeOf = [&](double number) {
-    return std::clamp(std::nearbyint(fit * number / scale) + zero, whole.codes.lo,
-                      whole.codes.hi);
+    return std::clamp(std::nearbyint(fit * number / scale) + zero,
+                      whole.codes.lo, whole.codes.hi);
   };
   CodeShares expected = {whole.codes, zero};
   expected.used = codeOf(hull.likelyHi) - codeOf(hull.likelyLo) + 1;

@@ -27,8 +27,8 @@ class FunctionOpInterface;
 namespace mpopt {
 
 namespace mp {
-class DequantizeOp;
 class ConstantOp;
+class DequantizeOp;
 } // namespace mp
 
 /// The arguments of `reuseRanges`, as an analysis of the copy: the constructor
@@ -129,6 +129,8 @@ private:
   void visitArgument(mlir::FunctionOpInterface function,
                      mlir::BlockArgument argument);
   std::optional<WeightView> findWeights(mlir::Value value, bool *swapped);
+  std::optional<WeightView> widenedWeights(mp::ConstantOp constant,
+                                           WeightView view);
   std::optional<WeightView> dequantizedWeights(mp::DequantizeOp op,
                                                WeightView view,
                                                const MaybeShape &shape);

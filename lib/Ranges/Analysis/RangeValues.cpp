@@ -331,6 +331,36 @@ RangeAnalysis::Driver::dequantizedWeights(mp::DequantizeOp op, WeightView view,
   return view;
 }
 
+/// Dense integers of fewer than 8 bits, of which MLIR has no bytes to read, as
+/// those of 8 bits that they are equal to.
+std::optional<WeightView>
+RangeAnalysis::Driver::widenedWeights(mp::ConstantOp constant,
+                                      WeightView view) {
+  auto dense = dyn_cast<DenseIntElementsAttr>(constant.getValue());
+  auto type = dyn_cast<IntegerType>(view.elementType);
+  if (!shared.memo || !dense || !type || type.getWidth() == 1)
+    return std::nullopt;
+  MemoKey key;
+  key.add('N');
+  key.add(dense.getAsOpaquePointer());
+  auto bytes = shared.memo->find<std::vector<char>>(key);
+  if (!bytes) {
+    std::vector<char> wide;
+    for (const APInt &element : dense.getValues<APInt>())
+      wide.push_back(char(type.isUnsigned() ? element.getZExtValue()
+                                            : element.getSExtValue()));
+    auto made = std::make_shared<const std::vector<char>>(std::move(wide));
+    shared.memo->keep(key, made, made->size());
+    bytes = shared.memo->find<std::vector<char>>(key);
+  }
+  if (!bytes)
+    return std::nullopt;
+  view.elementType =
+      IntegerType::get(type.getContext(), 8, type.getSignedness());
+  view.data = *bytes;
+  return view;
+}
+
 /// The constant behind casts, identities, other shapes of it and, where
 /// `swapped` is asked for, transpositions of a matrix; or numbers for which a
 /// constant's codes stand.
@@ -377,7 +407,7 @@ std::optional<WeightView> RangeAnalysis::Driver::findWeights(Value value,
   view.shape = shape ? *shape : *getShape(value);
   std::optional<ConstantBytes> bytes = getConstantBytes(constant);
   if (!bytes)
-    return std::nullopt;
+    return widenedWeights(constant, std::move(view));
   view.data = bytes->data;
   view.splat = bytes->splat;
   return view;

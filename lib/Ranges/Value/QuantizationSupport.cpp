@@ -5,6 +5,8 @@
 
 #include "mpopt/Ranges/Value/CellSupport.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mpopt;
 
@@ -32,6 +34,13 @@ mpopt::alignQuantization(const AbstractValue &x, Value scale, Value zeroPoint,
   AbstractValue none(AbstractValue::Dims(rank, 1), cells::point(0));
   none.source = LikelySource::Weight;
   none.claimIntegral();
-  return {x, align(ctx.of(scale), format, rank),
+  AbstractValue scales = align(ctx.of(scale), format, rank);
+  // Scales of blocks may have either sign (MP601): their steps are their size.
+  if (format.block)
+    for (CellRef cell : scales.mutableCells()) {
+      cell.mean = std::sqrt(cell.mean * cell.mean + cell.variance);
+      cell.variance = 0;
+    }
+  return {x, std::move(scales),
           zeroPoint ? align(ctx.of(zeroPoint), format, rank) : none};
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -48,6 +49,30 @@ def test_dynamic(network, tmp_path):
     [effect], measured = judge(path)["effects"], measure(network, path)
     assert measured / FACTOR < effect["expected_error"] < measured * FACTOR
     assert effect["by"]["weights"] and effect["by"]["activations"]
+
+
+@pytest.mark.parametrize("size", (32, WIDTH))
+@pytest.mark.parametrize("axis", (0, 1))
+def test_blocks_of_4_bits(axis, size, network, tmp_path):
+    """Weights in blocks along either axis, the scale of each that which makes its largest number, whatever its sign,
+    the least code."""
+    model, path = onnx.load(network), tmp_path / "codes.onnx"
+    weights = [tensor for tensor in model.graph.initializer if tensor.name.startswith("w")]
+    for tensor in weights:
+        blocks = np.moveaxis(numpy_helper.to_array(tensor), axis, 0).reshape(-1, size, WIDTH)
+        scale = np.take_along_axis(blocks, np.abs(blocks).argmax(1, keepdims=True), 1) / -8
+        numbers = np.moveaxis(np.rint(blocks / scale).clip(-8, 7).reshape(WIDTH, WIDTH), 0, axis)
+        model.graph.initializer.remove(tensor)
+        for name, array in (("codes", numbers.astype(ml_dtypes.int4)), ("scale", np.moveaxis(scale[:, 0], 0, axis))):
+            model.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(array), f"{tensor.name}.{name}"))
+        model.graph.node.insert(0, helper.make_node("DequantizeLinear", [f"{tensor.name}.codes", f"{tensor.name}.scale"],
+                                                    [tensor.name], axis=axis, block_size=size))
+    model.opset_import[0].version, model.ir_version = 21, 10
+    onnx.save(model, path)
+    report, measured = judge(path), measure(network, path)
+    [effect] = report["effects"]
+    assert measured / FACTOR < effect["expected_error"] < measured * FACTOR
+    assert "MP601" not in [finding["rule"] for finding in report["findings"]]
 
 
 def test_dynamic_lstm(tmp_path):
