@@ -5,11 +5,11 @@
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Names.h"
-#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Effects/ProductEffects.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Propagate/OpKind.h"
 #include "mpopt/Propagate/OperandErrors.h"
 #include "mpopt/Ranges/Weights/ScaledWeights.h"
 #include "mpopt/Report/Keys.h"
@@ -239,7 +239,7 @@ static std::optional<TensorScale> scaleColumns(const ScaledOperand &operand,
 static Value findOrdered(Value operand) {
   auto elements = getNumElements(getShape(operand));
   while (Operation *op = operand.getDefiningOp()) {
-    if (!hasRole(op, Role::Rearranges) ||
+    if (getOpKind(op) != OpKind::Copy ||
         getNumElements(getShape(op->getOperand(0))) != elements)
       break;
     operand = op->getOperand(0);

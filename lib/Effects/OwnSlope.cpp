@@ -8,9 +8,9 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
-#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/OpKind.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 
 #include <cmath>
@@ -80,11 +80,11 @@ OwnSlope::OwnSlope(Value value,
       return;
     std::optional<Expression> its = Expression::ofOperand(reader, at);
     // The numerator is another number, as large as it is expected to be.
-    auto quotient = dyn_cast<mp::DivOp>(reader);
-    if (!its && bends && quotient && quotient.getLhs() != at &&
-        getShape(at) == getShape(quotient.getResult())) {
+    if (!its && bends && getOpKind(reader) == OpKind::Quotient &&
+        reader->getOperand(0) != at &&
+        getShape(at) == getShape(reader->getResult(0))) {
       its = Expression::reciprocal(at);
-      divided = quotient.getLhs();
+      divided = reader->getOperand(0);
     }
     if (!its)
       return;
