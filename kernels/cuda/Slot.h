@@ -174,8 +174,7 @@ MPOPT_HD void mergeShape(mpopt_record &record, const Shape &shape) {
   bool first = record.calls == 0;
   if (!first && record.dtype != shape.dtype)
     record.flags |= MPOPT_MIXED_DTYPE;
-  if (first || shape.dtype < record.dtype)
-    record.dtype = shape.dtype;
+  record.dtype = first ? shape.dtype : narrowerDtype(record.dtype, shape.dtype);
   if (!first && record.rank != shape.rank)
     record.flags |= MPOPT_MIXED_RANK;
   bool anew = first || shape.rank < record.rank;

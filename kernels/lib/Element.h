@@ -35,6 +35,14 @@ namespace mpopt::kernels {
 constexpr uint32_t kInf32 = 0x7F800000u;
 constexpr uint64_t kInf64 = 0x7FF0000000000000ull;
 
+/// The dtype of a record whose calls had both: the narrower float, since what
+/// is lost is lost in it. The numbers rise from FP32 to FP8, but for FP64's.
+MPOPT_HD uint32_t narrowerDtype(uint32_t lhs, uint32_t rhs) {
+  uint32_t left = lhs == MPOPT_F64 ? 0 : lhs;
+  uint32_t right = rhs == MPOPT_F64 ? 0 : rhs;
+  return left > right ? lhs : rhs;
+}
+
 MPOPT_HD int highestBit(uint64_t word) {
 #ifdef __CUDA_ARCH__
   return 63 - __clzll(static_cast<long long>(word));

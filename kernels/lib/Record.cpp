@@ -3,6 +3,8 @@
 
 #include "mpopt/Kernels/Record.h"
 
+#include "Element.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -97,10 +99,11 @@ static void mergeShape(mpopt_record &into, const mpopt_record &from) {
     std::copy_n(from.dim_max, MPOPT_MAX_DIMS, into.dim_max);
     return;
   }
-  // The smaller dtype and rank stay, so that the order of merging is no matter.
+  // The narrower dtype and the smaller rank stay, so that the order of merging
+  // is no matter.
   if (into.dtype != from.dtype) {
     into.flags |= MPOPT_MIXED_DTYPE;
-    into.dtype = std::min(into.dtype, from.dtype);
+    into.dtype = mpopt::kernels::narrowerDtype(into.dtype, from.dtype);
   }
   // One call without a shape, and nothing holds for all of them.
   if (into.flags & MPOPT_NO_SHAPE) {

@@ -54,6 +54,18 @@ TEST(MergeTest, AnyOrder) {
   EXPECT_EQ(first.first_step, 0u);
   EXPECT_EQ(first.last_step, 11u);
   EXPECT_EQ(first.flags, uint32_t(MPOPT_MIXED_DTYPE | MPOPT_MIXED_RANK));
+  // The narrower one, since overflow and flushing are those of FP16.
+  EXPECT_EQ(first.dtype, uint32_t(MPOPT_F16));
+}
+
+TEST(MergeTest, NarrowestDtype) {
+  mpopt_record wide = recordOf({MPOPT_F64, {}}, 0, {}),
+               single = recordOf({MPOPT_F32, {}}, 1, {}),
+               half = recordOf({MPOPT_BF16, {}}, 2, {});
+  ASSERT_TRUE(mpopt_record_merge(&wide, &single));
+  EXPECT_EQ(wide.dtype, uint32_t(MPOPT_F32));
+  ASSERT_TRUE(mpopt_record_merge(&wide, &half));
+  EXPECT_EQ(wide.dtype, uint32_t(MPOPT_BF16));
 }
 
 TEST(MergeTest, StepsOfEvents) {

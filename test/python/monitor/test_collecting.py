@@ -253,6 +253,23 @@ def test_checkpoints_count_once(tmp_path):
     assert calls[True] == calls[False] and len(calls[True]) > 50
 
 
+def test_a_module_that_also_runs_in_fp32_keeps_the_record_of_fp16(tmp_path):
+    """An evaluation without autocast within the step: what overflowed did so in FP16."""
+    model = mlp()
+    with torch.no_grad():
+        model[2].weight.mul_(2e5)
+    (x, y), path = Blobs()(0), tmp_path / "run.mprec"
+    with Monitor(model, record=path, periods=EVERY, sinks=[]) as monitor:
+        for first in (True, False):
+            for half in (first, not first):
+                with torch.autocast("cpu", torch.float16, enabled=half), torch.no_grad():
+                    model(x)
+            monitor.step()
+    found = read(path)["2", "value"]
+    assert found.calls == 4 and found.pos_inf + found.neg_inf > 0
+    assert record.DTYPES["f16"] == found.dtype
+
+
 def test_periods_say_when(tmp_path):
     model = mlp()
     training = Training(model, Blobs())

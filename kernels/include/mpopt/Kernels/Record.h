@@ -110,7 +110,7 @@ typedef struct mpopt_channel_range {
 } mpopt_channel_range;
 
 enum mpopt_record_flags {
-  /// Calls differed in dtype; `dtype` is the one with the smallest number.
+  /// Calls differed in dtype; `dtype` is the narrowest float of them.
   /// Statistics are of the values all the same.
   MPOPT_MIXED_DTYPE = 1,
   /// Calls differed in rank; `rank` and the dims are of the smallest one.
