@@ -173,6 +173,15 @@ static bool isLimitOrSum(Operation *op) {
   return hasRole(op, Role::Addition | Role::LimitsBelow | Role::Select);
 }
 
+/// True if no element of the value is 0, whatever the inputs are: the bounds
+/// keep away from what the format stores as 0.
+static bool isProvedNonZero(Value value, const RangeAnalysis &ranges,
+                            const FloatFormat &format) {
+  return llvm::all_of(ranges.preRounding(value).cells(), [&](const Cell &cell) {
+    return cell.lo > format.minSubnormal || cell.hi < -format.minSubnormal;
+  });
+}
+
 /// True if the constant is added to the elements of what is squared or summed.
 static bool isGathered(const Guard &guard) {
   return llvm::any_of(guard.path, [](Operation *op) {
@@ -277,6 +286,14 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
   const FloatFormat &format = *getFloatFormat(use.type);
   std::string dtype = getDtypeName(use.type);
   FindingBuilder finding = start(use, *guarded.use);
+  if (Value other = findOther(*guarded.use);
+      other && isProvedNonZero(other, getAnalysis<RangeAnalysis>(), format)) {
+    finding.severity(Severity::Note)
+        .about(guarded.use->get())
+        .message("epsilon " + formatNumber(use.stats.minNonZero) + " is 0 in " +
+                 dtype + ", and the number beside it never is");
+    return;
+  }
   finding.severity(Severity::Error)
       .message("epsilon " + formatNumber(use.stats.minNonZero) + " is 0 in " +
                dtype +

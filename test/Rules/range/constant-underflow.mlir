@@ -215,3 +215,17 @@ func.func @epsilon_beside_dead_channels(%x: tensor<4x2x6xf16> {mp.assume = {lo =
   %5 = mp.div %1, %4 : (tensor<4x2x6xf16>, tensor<4x2x1xf16>) -> tensor<4x2x6xf16>
   return %5 : tensor<4x2x6xf16>
 }
+
+// -----
+
+// Nothing is guarded: softplus of a magnitude is ln 2 or more.
+func.func @epsilon_beside_positive(%x: tensor<4xf16>) -> tensor<4xf16> {
+  %eps = mp.constant dense<1.0e-08> : tensor<f32>
+  %small = mp.cast %eps {mp.inserted} : (tensor<f32>) -> tensor<f16>
+  %0 = mp.abs %x : (tensor<4xf16>) -> tensor<4xf16>
+  %1 = mp.softplus %0 : (tensor<4xf16>) -> tensor<4xf16>
+  // expected-remark @below {{epsilon 1e-08 is 0 in f16, and the number beside it never is}}
+  %2 = mp.add %1, %small : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  %3 = mp.reciprocal %2 : (tensor<4xf16>) -> tensor<4xf16>
+  return %3 : tensor<4xf16>
+}
