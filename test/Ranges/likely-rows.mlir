@@ -132,3 +132,15 @@ func.func @unit_rows(%x: tensor<64x16xf16> {mp.assume = {lo = -40.0 : f64, hi = 
   %y = mp.mul %x, %r : (tensor<64x16xf16>, tensor<64x1xf16>) -> tensor<64x16xf16>
   return %y : tensor<64x16xf16>
 }
+
+// -----
+
+// The largest of scores half of which are masked: of the others, not of two
+// numbers 1e9 apart.
+func.func @masked_maximum(%x: tensor<64x16xf32> {mp.assume = {lo = -40.0 : f64, hi = 40.0 : f64, mean = 0.0 : f64, std = 5.0 : f64}}, %c: tensor<64x16xi1>) -> tensor<64x1xf32> {
+  %far = mp.constant dense<-1.0e9> : tensor<f32>
+  %s = mp.where %c, %x, %far : (tensor<64x16xi1>, tensor<64x16xf32>, tensor<f32>) -> tensor<64x16xf32>
+  // expected-remark-re @below {{likely (propagated) [{{-?[0-9][.]?}}{{[0-9]*}}, {{1[0-9]|2[0-9]}}}}
+  %m = mp.reduce_max %s {axes = array<i64: 1>, keep_dims = true} : (tensor<64x16xf32>) -> tensor<64x1xf32>
+  return %m : tensor<64x1xf32>
+}

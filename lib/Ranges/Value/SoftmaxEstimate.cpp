@@ -4,6 +4,7 @@
 #include "mpopt/Ranges/Value/SoftmaxEstimate.h"
 
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/Masking.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -16,6 +17,11 @@ using llvm::SmallVector;
 /// A group whose logits end this far below where the largest group's begin adds
 /// nothing to the sum.
 static constexpr double kNothing = 40;
+
+bool mpopt::isPartlyMasked(const Cell &cell) {
+  double above = cell.likelyHi - cell.mean, below = cell.mean - cell.likelyLo;
+  return above + below > -maskedBelow() && cell.variance > 0.3 * above * below;
+}
 
 double mpopt::expectedLogSumExp(double mean, double variance, double count) {
   // One draw: what e^x is typically, not on average.

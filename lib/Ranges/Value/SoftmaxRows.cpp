@@ -14,7 +14,6 @@
 
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Logistic.h"
-#include "mpopt/Numerics/Masking.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Value/OpenAxis.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
@@ -181,14 +180,6 @@ Interval SoftmaxRows::logarithm(const Cell &cell, size_t group,
 // Likely tier
 //===----------------------------------------------------------------------===//
 
-/// True if the logits have two modes far apart, kept and masked ones, or
-/// nearly: on [lo, hi] a normal value has a far smaller variance, a uniform one
-/// a third of that of a value that is always at an end.
-static bool isBimodal(const Cell &cell) {
-  double above = cell.likelyHi - cell.mean, below = cell.mean - cell.likelyLo;
-  return above + below > -maskedBelow() && cell.variance > 0.3 * above * below;
-}
-
 /// The ln of the sum of the others of a row that sums to e^logSum, for an
 /// element whose logit is like `cell`: all of it where this one is masked.
 static double getRest(const Cell &cell, const SoftmaxRow &row) {
@@ -270,7 +261,7 @@ static void estimateElements(const MutableCells &cells, const AbstractValue &x,
                                  cells[Field::LikelyHi]},
                                 rest.data());
   for (size_t group = 0; group < cells.size(); ++group)
-    if (isBimodal(x.cell(group)))
+    if (isPartlyMasked(x.cell(group)))
       setLikely(cells[group], unknown);
   if (!logarithm && (rows.isCounted() || hasAxis))
     fitMeans(cells, rows.rowOf(), rows.row().groups(), count);

@@ -3,6 +3,8 @@
 
 #include "ReductionFunctions.h"
 
+#include "mpopt/Ranges/Value/SoftmaxEstimate.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -13,6 +15,18 @@ using namespace mpopt::reduction;
 //===----------------------------------------------------------------------===//
 // Extremes
 //===----------------------------------------------------------------------===//
+
+/// Of scores and a mask far below them, the scores, and how many of `count`
+/// they are: normal numbers around 0 with the same extreme. Others stay as they
+/// are.
+static Cell withoutMasked(const Cell &x, double draws, double &count) {
+  if (!isPartlyMasked(x) || !(x.likelyHi > 0))
+    return x;
+  double share = (x.mean - x.likelyLo) / (x.likelyHi - x.likelyLo);
+  count = std::max(1.0, count * share);
+  double deviation = x.likelyHi / expectedExtreme(draws * count);
+  return make(bound(x), 0, deviation * deviation, {-x.likelyHi, x.likelyHi});
+}
 
 Cell reduction::maximumOf(const Row &row, const AbstractValue &input) {
   Interval all = Interval::empty();
@@ -27,8 +41,9 @@ Cell reduction::maximumOf(const Row &row, const AbstractValue &input) {
   // An element that is -Inf (or a NaN that is dropped) leaves the others.
   if (!all.isEmpty() && !input.mayBeNonFinite())
     all.lo = std::max(all.lo, best);
-  Cell x = row.mixture();
   double count = std::max(row.expected, 1.0);
+  Cell x = withoutMasked(row.mixture(), row.draws, count);
+  middle = std::max(middle, x.mean);
   if (count <= 1)
     return make(all, x.mean, x.variance, cells::likelyInterval(x));
   double deviation = std::sqrt(x.variance);
