@@ -151,7 +151,7 @@ private:
 /// A part of the operand, or the operand with a border of one number.
 class PartStep : public ViewStep {
 public:
-  PartStep(Value input, SmallVector<AxisPart> axes, double border = 0)
+  PartStep(Value input, SmallVector<AxisSlice> axes, double border = 0)
       : input(input), axes(std::move(axes)), border(border) {}
 
   void trace(const Box &box, Trace &trace) const override {
@@ -190,7 +190,7 @@ public:
 
 private:
   Value input;
-  SmallVector<AxisPart> axes;
+  SmallVector<AxisSlice> axes;
   double border;
 };
 } // namespace
@@ -260,7 +260,7 @@ static std::unique_ptr<Step> makeSplit(mp::SplitOp op, OpResult result) {
             : std::nullopt;
   if (!axis)
     return nullptr;
-  SmallVector<AxisPart> parts;
+  SmallVector<AxisSlice> parts;
   for (int64_t dim : *shape)
     parts.push_back({0, 1, dim, dim});
   for (OpResult part : op->getResults()) {

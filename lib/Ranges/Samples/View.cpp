@@ -172,12 +172,12 @@ static Result pad(mp::PadOp op, const Array &from, Samples &samples) {
   auto parts = partsOf(op, from.shape, samples.ctx);
   std::optional<double> border =
       op.getValue() ? samples.ctx.of(op.getValue()).constant() : 0.0;
-  if (!parts || !border || llvm::any_of(*parts, [](const AxisPart &part) {
+  if (!parts || !border || llvm::any_of(*parts, [](const AxisSlice &part) {
         return part.offset > 0 || part.of(part.count) < part.size;
       }))
     return std::nullopt;
   Shape shape;
-  for (const AxisPart &part : *parts)
+  for (const AxisSlice &part : *parts)
     shape.push_back(part.count);
   Array result = Array::zeros(from.count, std::move(shape));
   llvm::fill(result.numbers, float(*border));

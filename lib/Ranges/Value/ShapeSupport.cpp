@@ -31,14 +31,14 @@ mpopt::getNumbers(std::optional<ArrayRef<int64_t>> attribute, Value operand,
   return ctx.shapes().constants(operand);
 }
 
-static SmallVector<AxisPart> wholeParts(ArrayRef<int64_t> shape) {
-  SmallVector<AxisPart> parts;
+static SmallVector<AxisSlice> wholeParts(ArrayRef<int64_t> shape) {
+  SmallVector<AxisSlice> parts;
   for (int64_t dim : shape)
     parts.push_back({0, 1, dim, dim});
   return parts;
 }
 
-std::optional<SmallVector<AxisPart>>
+std::optional<SmallVector<AxisSlice>>
 mpopt::partsOf(mp::SliceOp op, ArrayRef<int64_t> shape, TransferContext &ctx) {
   auto starts = getNumbers(op.getStarts(), op.getDynamicStarts(), ctx),
        axes = getNumbers(op.getAxes(), op.getDynamicAxes(), ctx),
@@ -48,13 +48,13 @@ mpopt::partsOf(mp::SliceOp op, ArrayRef<int64_t> shape, TransferContext &ctx) {
   if (!starts || (hasAxes && (!axes || axes->size() < starts->size())) ||
       (hasSteps && (!steps || steps->size() < starts->size())))
     return std::nullopt;
-  SmallVector<AxisPart> parts = wholeParts(shape);
+  SmallVector<AxisSlice> parts = wholeParts(shape);
   for (size_t i = 0; i < starts->size(); ++i) {
     std::optional<int64_t> axis =
         normalizeAxis(hasAxes ? (*axes)[i] : int64_t(i), int64_t(shape.size()));
     if (!axis)
       return std::nullopt;
-    AxisPart &part = parts[*axis];
+    AxisSlice &part = parts[*axis];
     part.stride = hasSteps ? (*steps)[i] : 1;
     part.count = TransferContext::dimOf(op.getResult(), *axis).value_or(0);
     int64_t start = (*starts)[i] < 0 ? (*starts)[i] + part.size : (*starts)[i];
@@ -67,7 +67,7 @@ mpopt::partsOf(mp::SliceOp op, ArrayRef<int64_t> shape, TransferContext &ctx) {
   return parts;
 }
 
-std::optional<SmallVector<AxisPart>>
+std::optional<SmallVector<AxisSlice>>
 mpopt::partsOf(mp::PadOp op, ArrayRef<int64_t> shape, TransferContext &ctx) {
   auto pads = getNumbers(op.getPads(), op.getDynamicPads(), ctx),
        axes = getNumbers(op.getAxes(), op.getDynamicAxes(), ctx);
@@ -76,7 +76,7 @@ mpopt::partsOf(mp::PadOp op, ArrayRef<int64_t> shape, TransferContext &ctx) {
   if (!pads || (hasAxes && !axes) || pads->size() != 2 * count ||
       mp::symbolizePadMode(op.getMode()) != mp::PadMode::Constant)
     return std::nullopt;
-  SmallVector<AxisPart> parts = wholeParts(shape);
+  SmallVector<AxisSlice> parts = wholeParts(shape);
   for (size_t i = 0; i < count; ++i) {
     std::optional<int64_t> axis =
         normalizeAxis(hasAxes ? (*axes)[i] : int64_t(i), int64_t(shape.size()));

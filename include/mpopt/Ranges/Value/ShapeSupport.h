@@ -40,16 +40,16 @@ getNumbers(std::optional<llvm::ArrayRef<int64_t>> attribute,
 
 /// `count` elements of a result along an axis: index i is index
 /// `offset + i stride` of the operand, which has `size`.
-struct AxisPart {
+struct AxisSlice {
   int64_t offset = 0, stride = 1, size = 0, count = 0;
   int64_t of(int64_t index) const { return offset + index * stride; }
 };
 
 /// What a slice of, or a constant border around, an operand of that shape
 /// gives; nothing if that is not known.
-std::optional<llvm::SmallVector<AxisPart>>
+std::optional<llvm::SmallVector<AxisSlice>>
 partsOf(mp::SliceOp op, llvm::ArrayRef<int64_t> shape, TransferContext &ctx);
-std::optional<llvm::SmallVector<AxisPart>>
+std::optional<llvm::SmallVector<AxisSlice>>
 partsOf(mp::PadOp op, llvm::ArrayRef<int64_t> shape, TransferContext &ctx);
 
 /// A tensor whose elements are all `number`, of one cell.
