@@ -325,9 +325,9 @@ std::optional<PairSums> mpopt::findPairs(Operation *op,
 // Errors
 //===----------------------------------------------------------------------===//
 
-std::optional<SumError> mpopt::errorOfSums(Operation *op,
-                                           const IntegerOperands &product,
-                                           const RangeAnalysis &ranges) {
+std::optional<CodeSumError> mpopt::errorOfSums(Operation *op,
+                                               const IntegerOperands &product,
+                                               const RangeAnalysis &ranges) {
   if (!product.lhsScale || !product.rhsScale)
     return std::nullopt;
   std::vector<double> mean, variance;
@@ -370,6 +370,6 @@ std::optional<SumError> mpopt::errorOfSums(Operation *op,
   AbstractValue error(dims, cells);
   error.source = LikelySource::Propagated;
   int64_t elements = getNumElements(getShape(op->getResult(0))).value_or(0);
-  return SumError{std::move(error),
-                  hits * double(elements) / double(cells.size())};
+  return CodeSumError{std::move(error),
+                      hits * double(elements) / double(cells.size())};
 }

@@ -272,7 +272,7 @@ static QuantizationError errorOfRows(mp::GatherBlockQuantizedOp op,
 static std::optional<QuantizationError>
 errorOfSum(Operation *op, const RangeAnalysis &ranges) {
   auto codes = findCodes(op, ranges.target().codes().widestBits);
-  std::optional<SumError> error =
+  std::optional<CodeSumError> error =
       codes ? errorOfSums(op, *codes, ranges) : std::nullopt;
   if (!error)
     return std::nullopt;

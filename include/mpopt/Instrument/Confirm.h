@@ -120,7 +120,7 @@ struct SeenCodes {
 };
 
 /// The gradients of a run, where they were recorded.
-struct Gradients {
+struct RecordedGradients {
   std::vector<BadValues> bad; ///< by probe
   /// The first NaN and Inf of gradients, in backward order; `before` are the
   /// probes whose gradients were computed earlier, `chain` the ops between.
@@ -153,7 +153,7 @@ struct Confirmation {
   std::vector<Exceeded> exceeded;
   std::vector<TensorScales> scales;
   std::vector<SeenCodes> codes;
-  Gradients gradients;
+  RecordedGradients gradients;
   /// The comparison with another run of the same tensors, if there is one.
   std::optional<RunComparison> against;
 

@@ -58,13 +58,13 @@ std::optional<PairSums> findPairs(mlir::Operation *op,
 /// The error that pairs and accumulators bring into each output channel of the
 /// product, in the numbers for which codes stand, and the
 /// pairs of all rows that saturate; nothing where none does.
-struct SumError {
+struct CodeSumError {
   AbstractValue error;
   double hits = 0;
 };
-std::optional<SumError> errorOfSums(mlir::Operation *op,
-                                    const IntegerOperands &product,
-                                    const RangeAnalysis &ranges);
+std::optional<CodeSumError> errorOfSums(mlir::Operation *op,
+                                        const IntegerOperands &product,
+                                        const RangeAnalysis &ranges);
 
 } // namespace mpopt
 

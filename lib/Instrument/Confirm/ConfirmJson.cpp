@@ -202,7 +202,7 @@ void Writer::writeGradients() {
     json.attribute("gradients", nullptr);
     return;
   }
-  const Gradients &gradients = confirmation.gradients;
+  const RecordedGradients &gradients = confirmation.gradients;
   json.attributeObject("gradients", [&] {
     json.attribute("ran", int64_t(ran));
     writeBeginnings(gradients.beginnings, runs.gradients, gradients.bad);

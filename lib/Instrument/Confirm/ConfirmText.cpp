@@ -336,7 +336,7 @@ void ConfirmText::writeCodes() {
 
 // All gradients by one scale, which is that of the loss.
 void ConfirmText::writeLossScale() {
-  const Gradients &gradients = confirmation.gradients;
+  const RecordedGradients &gradients = confirmation.gradients;
   if (!gradients.scales || !isWorthIt(gradients.scales->f16, gradients.nonZero))
     return;
   const BestScale &scale = gradients.scales->f16;

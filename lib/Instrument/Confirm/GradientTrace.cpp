@@ -28,7 +28,7 @@ public:
                 llvm::ArrayRef<BadValues> values)
       : plan(plan), runs(runs), values(values) {}
 
-  Gradients trace();
+  RecordedGradients trace();
 
 private:
   void makeFlow();
@@ -42,7 +42,7 @@ private:
   const RunRecords &runs;
   llvm::ArrayRef<BadValues> values;
   Flow flow;
-  Gradients found;
+  RecordedGradients found;
 };
 } // namespace
 
@@ -147,7 +147,7 @@ void GradientTrace::addScales() {
   found.nonZero = all.nonZero();
 }
 
-Gradients GradientTrace::trace() {
+RecordedGradients GradientTrace::trace() {
   makeFlow();
   classify();
   // The last in the model comes first.
@@ -159,8 +159,8 @@ Gradients GradientTrace::trace() {
   return std::move(found);
 }
 
-Gradients confirming::traceGradients(const ProbePlan &plan,
-                                     const RunRecords &runs,
-                                     llvm::ArrayRef<BadValues> values) {
+RecordedGradients confirming::traceGradients(const ProbePlan &plan,
+                                             const RunRecords &runs,
+                                             llvm::ArrayRef<BadValues> values) {
   return GradientTrace(plan, runs, values).trace();
 }

@@ -9,8 +9,8 @@
 namespace mpopt::confirming {
 
 /// `values`: what is known of the tensors themselves, by probe.
-Gradients traceGradients(const ProbePlan &plan, const RunRecords &runs,
-                         llvm::ArrayRef<BadValues> values);
+RecordedGradients traceGradients(const ProbePlan &plan, const RunRecords &runs,
+                                 llvm::ArrayRef<BadValues> values);
 
 } // namespace mpopt::confirming
 

@@ -31,7 +31,7 @@ static Cell withoutMasked(const Cell &x, double draws, double &count) {
 Cell reduction::maximumOf(const Row &row, const AbstractValue &input) {
   Interval all = Interval::empty();
   double best = -kInfinity, hi = -kInfinity, middle = -kInfinity;
-  for (const Term &term : row.terms) {
+  for (const RowTerm &term : row.terms) {
     all = hull(all, bound(term.cell));
     if (!term.cell.empty() && term.count.lo > 0)
       best = std::max(best, term.cell.lo);
@@ -70,8 +70,8 @@ Cell reduction::minRow(const Row &row, Reducing &state) {
   state.posInf |= state.input.posInf;
   state.negInf |= state.input.negInf;
   state.nan |= state.input.nan;
-  SmallVector<Term> terms;
-  for (const Term &term : row.terms)
+  SmallVector<RowTerm> terms;
+  for (const RowTerm &term : row.terms)
     terms.push_back({negated(term.cell), term.count});
   Row mirrored = row;
   mirrored.terms = terms;
@@ -86,7 +86,7 @@ Cell reduction::countRow(const Row &row, Reducing &state) {
   Interval count = Interval::point(0);
   double mean = 0;
   double each = row.expected / double(row.terms.size());
-  for (const Term &term : row.terms) {
+  for (const RowTerm &term : row.terms) {
     bool zero = term.cell.empty() || bound(term.cell).contains(0.0);
     bool other = state.input.mayBeNonFinite() || term.cell.empty() ||
                  term.cell.lo != 0 || term.cell.hi != 0;

@@ -42,8 +42,8 @@ static Cell absCell(const Cell &x) {
 static Cell addMapped(const Row &row, Reducing &state,
                       llvm::function_ref<Cell(const Cell &)> map,
                       const Interval &known) {
-  SmallVector<Term> terms;
-  for (const Term &term : row.terms)
+  SmallVector<RowTerm> terms;
+  for (const RowTerm &term : row.terms)
     terms.push_back({map(term.cell), term.count});
   Reducing inner{state.input, state.accumulator};
   Cell cell = addTerms(terms, row.expected, row.draws, inner);
@@ -105,8 +105,8 @@ Cell reduction::normRow(const Row &row, Reducing &state) {
     return absSumRow(row, state);
   if (p == 0)
     return countRow(row, state);
-  SmallVector<Term> terms;
-  for (const Term &term : row.terms)
+  SmallVector<RowTerm> terms;
+  for (const RowTerm &term : row.terms)
     terms.push_back({absCell(term.cell), term.count});
   Row magnitudes = row;
   magnitudes.terms = terms;

@@ -20,7 +20,7 @@ static double likelyProductOf(const Row &row) {
   double k = expectedExtreme(row.draws);
   Likely product = Likely::point(1);
   int64_t each = std::max(1.0, row.expected / double(row.terms.size()));
-  for (const Term &term : row.terms)
+  for (const RowTerm &term : row.terms)
     for (int64_t i = 0; i < each; ++i)
       product = mpopt::likely::mul(product, getLikely(term.cell), k);
   return product.absMax();
@@ -47,7 +47,7 @@ Cell reduction::productRow(const Row &row, Reducing &state) {
   double logMean = 0, logVariance = 0, mean = 1, most = 1;
   bool vanishes = false, signs = false;
   double each = row.expected / double(row.terms.size());
-  for (const Term &term : row.terms) {
+  for (const RowTerm &term : row.terms) {
     Interval x = bound(term.cell);
     product = product * power(x, {std::max(1.0, term.count.lo),
                                   std::max(1.0, term.count.hi)});

@@ -12,14 +12,14 @@ using namespace mpopt;
 
 Interval Row::hull() const {
   Interval all = Interval::empty();
-  for (const Term &term : terms)
+  for (const RowTerm &term : terms)
     all = mpopt::hull(all, cells::bound(term.cell));
   return all;
 }
 
 Cell Row::mixture() const {
   SmallVector<Cell> cells;
-  for (const Term &term : terms)
+  for (const RowTerm &term : terms)
     cells.push_back(term.cell);
   return mergeCells(cells);
 }
@@ -66,7 +66,7 @@ static AbstractValue reduceUnknown(Value input, const AbstractValue &x,
   else
     for (int64_t dim : *shape)
       all.add(dim);
-  Term term{x.hull(), {std::min(1.0, all.count.hi), all.count.hi}};
+  RowTerm term{x.hull(), {std::min(1.0, all.count.hi), all.count.hi}};
   Row row;
   row.terms = term;
   row.count = term.count;
@@ -177,7 +177,7 @@ AbstractValue mpopt::reduceRows(TransferContext &ctx, Value input,
 
   Row row = makeRow(x, *axes, whole, rows);
   size_t count = countGroups(outer);
-  std::vector<std::vector<Term>> terms(count);
+  std::vector<std::vector<RowTerm>> terms(count);
   AbstractValue target(outer, std::vector<Cell>(count));
   AbstractValue pair[] = {x, target};
   forEachGroup(x.dims(), pair, [&](size_t, ArrayRef<size_t> at) {
@@ -199,7 +199,7 @@ AbstractValue mpopt::reduceRows(TransferContext &ctx, Value input,
 // Sums
 //===----------------------------------------------------------------------===//
 
-Cell mpopt::addTerms(ArrayRef<Term> terms, double expected, double draws,
+Cell mpopt::addTerms(ArrayRef<RowTerm> terms, double expected, double draws,
                      Reducing &state) {
   Interval sum = Interval::point(0), reach = sum, all = Interval::empty();
   double magnitude = 0, count = 0, mean = 0, variance = 0;
@@ -208,7 +208,7 @@ Cell mpopt::addTerms(ArrayRef<Term> terms, double expected, double draws,
   double each = expected / double(terms.size());
   bool positive = true;
   double leastSum = 0;
-  for (const Term &term : terms) {
+  for (const RowTerm &term : terms) {
     Interval x = cells::bound(term.cell);
     sum = sum + cells::repeat(x, term.count);
     all = hull(all, x);

@@ -18,13 +18,13 @@
 namespace mpopt {
 
 /// `count` elements of one group in each row.
-struct Term {
+struct RowTerm {
   Cell cell;
   Interval count;
 };
 
 struct Row {
-  llvm::ArrayRef<Term> terms;
+  llvm::ArrayRef<RowTerm> terms;
   /// Elements of a row, and how many one expects (unknown dims as 1).
   Interval count;
   double expected = 1;
@@ -71,7 +71,7 @@ AbstractValue reduceRows(TransferContext &ctx, mlir::Value input,
                          RowFunction function);
 
 /// Numbers added up.
-Cell addTerms(llvm::ArrayRef<Term> terms, double expected, double draws,
+Cell addTerms(llvm::ArrayRef<RowTerm> terms, double expected, double draws,
               Reducing &state);
 
 } // namespace mpopt

@@ -121,7 +121,7 @@ Cell reduction::logSumExpRow(const Row &row, Reducing &state) {
   state.nan |= state.input.nan;
   Interval result = all;
   double lower = -kInfinity;
-  for (const Term &term : row.terms)
+  for (const RowTerm &term : row.terms)
     if (!term.cell.empty() && term.count.lo > 0)
       lower = std::max(lower, term.cell.lo);
   if (!all.isEmpty()) {
