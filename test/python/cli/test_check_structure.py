@@ -72,6 +72,11 @@ CASES = {
         "double end = kInfinity;\nbool is = std::isinf(end);\n"),
     "word list": Case(
         "words", "docs/page.md", "# Page\n\nWhat became of it.\n", 3, "# Page\n\nIts results.\n"),
+    "type of two definitions": Case(
+        "types", "lib/Ranges/View.cpp",
+        "struct Bound {\n  int hi;\n};\nstruct Interval {\n  int lo;\n};\n", 4,
+        "class Interval;\nnamespace {\nstruct Interval {\n  int lo;\n};\n} // namespace\n"
+        "namespace mpopt {\nstruct Interval {\n  int hi;\n};\n} // namespace mpopt\n"),
     "long tool": Case(
         "tool", "tools/mpopt/Main.cpp", lines(1561), 1, lines(1560)),
 }
