@@ -3,6 +3,10 @@
 
 #include "Form.h"
 
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
+
 using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::linear;
@@ -10,7 +14,8 @@ using namespace mpopt::linear;
 int64_t Box::volume() const {
   int64_t count = 1;
   for (int64_t dim : size)
-    count *= dim;
+    if (llvm::MulOverflow(count, dim, count))
+      return std::numeric_limits<int64_t>::max(); // too many for any budget
   return count;
 }
 
