@@ -9,6 +9,7 @@
 #include "TryInputs.h"
 
 #include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Effects/Severity.h"
 #include "mpopt/Ranges/Analysis/InputRanges.h"
@@ -82,6 +83,7 @@ static std::optional<TriedInputs>
 judge(ModuleOp module, const Declared &declared, Analyze analyze) {
   IRMapping mapping;
   OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->clone(mapping));
+  (*copy)->setAttr(kEstimatesAttr, UnitAttr::get(module.getContext()));
   ChangedModule change;
   for (auto [from, to] : mapping.getValueMap())
     change.originals[to] = from;

@@ -27,6 +27,9 @@ inline constexpr llvm::StringLiteral kLowTypeAttr = "mp.low_type";
 /// Set on copies on which a fix is tried: their sums over weights may be
 /// coarser.
 inline constexpr llvm::StringLiteral kTrialAttr = "mp.trial";
+/// Set on a changed copy of which only estimates are read: no bound is
+/// narrowed.
+inline constexpr llvm::StringLiteral kEstimatesAttr = "mp.estimates";
 
 // Attributes of a module whose training step is judged.
 

@@ -12,6 +12,7 @@
 
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Settings.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -130,7 +131,8 @@ RangeAnalysis::Driver::Driver(Driver &base, const ChangedModule &change,
       limit(base.limit), sampleCount(base.sampleCount), shared(base.shared) {
   shared.nearly = true;
   sampled.readFrom(base.sampled, change.originals);
-  allowRelaxation(base.allowance, base.contractions);
+  allowRelaxation(module->hasAttr(kEstimatesAttr) ? 0 : base.allowance,
+                  base.contractions);
   // Known elements go by value: those of the copy are found anew, where shape
   // arithmetic may have them.
   module->walk<WalkOrder::PreOrder>([&](Operation *op) {
