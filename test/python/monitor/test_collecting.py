@@ -258,7 +258,7 @@ def test_a_module_that_also_runs_in_fp32_keeps_the_record_of_fp16(tmp_path):
     model = mlp()
     with torch.no_grad():
         model[2].weight.mul_(2e5)
-    (x, y), path = Blobs()(0), tmp_path / "run.mprec"
+    x, path = Blobs()(0)[0], tmp_path / "run.mprec"
     with Monitor(model, record=path, periods=EVERY, sinks=[]) as monitor:
         for first in (True, False):
             for half in (first, not first):
