@@ -219,7 +219,8 @@ static size_t pickAxis(ArrayRef<int64_t> dims, ArrayRef<AbstractValue> values) {
   auto isKept = [](int64_t dim) { return dim != 1; };
   if (llvm::count_if(dims, isKept) == 1)
     return std::distance(dims.begin(), llvm::find_if(dims, isKept));
-  size_t best = 0;
+  // Costs of infinite estimates are infinite or no numbers: a kept axis then.
+  size_t best = std::distance(dims.begin(), llvm::find_if(dims, isKept));
   double least = kInfinity;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     if (!isKept(dims[axis]))
