@@ -173,12 +173,12 @@ static bool isLimitOrSum(Operation *op) {
   return hasRole(op, Role::Addition | Role::LimitsBelow | Role::Select);
 }
 
-/// True if no element of the value is 0, whatever the inputs are: the bounds
-/// keep away from what the format stores as 0.
-static bool isProvedNonZero(Value value, const RangeAnalysis &ranges,
-                            const FloatFormat &format) {
+/// True if every element of the value is above 0, whatever the inputs are, and
+/// above the numbers that the format stores as 0.
+static bool isProvedPositive(Value value, const RangeAnalysis &ranges,
+                             const FloatFormat &format) {
   return llvm::all_of(ranges.preRounding(value).cells(), [&](const Cell &cell) {
-    return cell.lo > format.minSubnormal || cell.hi < -format.minSubnormal;
+    return cell.lo > format.minSubnormal;
   });
 }
 
@@ -287,7 +287,7 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
   std::string dtype = getDtypeName(use.type);
   FindingBuilder finding = start(use, *guarded.use);
   if (Value other = findOther(*guarded.use);
-      other && isProvedNonZero(other, getAnalysis<RangeAnalysis>(), format)) {
+      other && isProvedPositive(other, getAnalysis<RangeAnalysis>(), format)) {
     finding.severity(Severity::Note)
         .about(guarded.use->get())
         .message("epsilon " + formatNumber(use.stats.minNonZero) + " is 0 in " +

@@ -229,3 +229,21 @@ func.func @epsilon_beside_positive(%x: tensor<4xf16>) -> tensor<4xf16> {
   %3 = mp.reciprocal %2 : (tensor<4xf16>) -> tensor<4xf16>
   return %3 : tensor<4xf16>
 }
+
+// -----
+
+// A limit takes the place of numbers below 0, which are no less guarded.
+func.func @epsilon_above_negative(%x: tensor<4xf16>) -> tensor<4xf16> {
+  // expected-note @below {{its value 1e-08}}
+  %eps = mp.constant dense<1.0e-08> : tensor<f32>
+  %small = mp.cast %eps {mp.inserted} : (tensor<f32>) -> tensor<f16>
+  %0 = mp.abs %x : (tensor<4xf16>) -> tensor<4xf16>
+  %1 = mp.softplus %0 : (tensor<4xf16>) -> tensor<4xf16>
+  %2 = mp.neg %1 : (tensor<4xf16>) -> tensor<4xf16>
+  // expected-error @below {{epsilon 1e-08 is 0 in f16 and guards nothing}}
+  // expected-note @below {{is 0 where its other operand is}}
+  %3 = mp.max %2, %small : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  // expected-note @below {{is the reciprocal that the constant guards}}
+  %4 = mp.reciprocal %3 : (tensor<4xf16>) -> tensor<4xf16>
+  return %4 : tensor<4xf16>
+}
