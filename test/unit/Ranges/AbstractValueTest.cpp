@@ -101,6 +101,13 @@ TEST(AbstractValue, LimitMergesWhatDiffersLeast) {
   EXPECT_EQ(lows(fewer), (Numbers{0, 100}));
 }
 
+TEST(AbstractValue, LimitMergesWhereNoCostIsANumber) {
+  // Axis 0 has one group already: merging it would never end.
+  Cell infinite{0, 1, kInfinity, kInfinity, -kInfinity, kInfinity};
+  AbstractValue value({1, 2, 2}, {infinite, infinite, infinite, infinite});
+  EXPECT_LE(value.limited(2).groups(), 2u);
+}
+
 TEST(AbstractValue, BroadcastsGroups) {
   AbstractValue values[] = {numbered({2, 1}), numbered({3})};
   Dims dims = broadcastGroups(values, 100);
