@@ -296,9 +296,7 @@ std::unique_ptr<Step> linear::makeView(OpResult result, TransferContext &ctx) {
       .Case([&](mp::ConcatOp concat) { return makeConcat(concat); })
       .Case([&](mp::SplitOp split) { return makeSplit(split, result); })
       .Case([&](mp::SliceOp slice) { return makePart(slice, 0.0, ctx); })
-      .Case([&](mp::PadOp pad) {
-        Value border = pad.getValue();
-        return makePart(pad, border ? ctx.of(border).constant() : 0.0, ctx);
-      })
+      .Case(
+          [&](mp::PadOp pad) { return makePart(pad, borderOf(pad, ctx), ctx); })
       .Default(nullptr);
 }

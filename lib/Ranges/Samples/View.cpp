@@ -170,8 +170,7 @@ static Result concat(mp::ConcatOp op, Samples &samples) {
 /// Constant borders.
 static Result pad(mp::PadOp op, const Array &from, Samples &samples) {
   auto parts = partsOf(op, from.shape, samples.ctx);
-  std::optional<double> border =
-      op.getValue() ? samples.ctx.of(op.getValue()).constant() : 0.0;
+  std::optional<double> border = borderOf(op, samples.ctx);
   if (!parts || !border || llvm::any_of(*parts, [](const AxisSlice &part) {
         return part.offset > 0 || part.of(part.count) < part.size;
       }))

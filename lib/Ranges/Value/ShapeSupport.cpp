@@ -73,8 +73,7 @@ mpopt::partsOf(mp::PadOp op, ArrayRef<int64_t> shape, TransferContext &ctx) {
        axes = getNumbers(op.getAxes(), op.getDynamicAxes(), ctx);
   bool hasAxes = op.getAxes() || op.getDynamicAxes();
   size_t count = hasAxes && axes ? axes->size() : shape.size();
-  if (!pads || (hasAxes && !axes) || pads->size() != 2 * count ||
-      mp::symbolizePadMode(op.getMode()) != mp::PadMode::Constant)
+  if (!pads || (hasAxes && !axes) || pads->size() != 2 * count)
     return std::nullopt;
   SmallVector<AxisSlice> parts = wholeParts(shape);
   for (size_t i = 0; i < count; ++i) {
@@ -86,6 +85,12 @@ mpopt::partsOf(mp::PadOp op, ArrayRef<int64_t> shape, TransferContext &ctx) {
     parts[*axis].count += (*pads)[i] + (*pads)[i + count];
   }
   return parts;
+}
+
+std::optional<double> mpopt::borderOf(mp::PadOp op, TransferContext &ctx) {
+  if (mp::symbolizePadMode(op.getMode()) != mp::PadMode::Constant)
+    return std::nullopt;
+  return op.getValue() ? ctx.of(op.getValue()).constant() : 0.0;
 }
 
 AbstractValue mpopt::constantValue(double number, size_t rank) {

@@ -43,14 +43,19 @@ getNumbers(std::optional<llvm::ArrayRef<int64_t>> attribute,
 struct AxisSlice {
   int64_t offset = 0, stride = 1, size = 0, count = 0;
   int64_t of(int64_t index) const { return offset + index * stride; }
+  bool isWhole() const { return offset == 0 && stride == 1 && count == size; }
 };
 
-/// What a slice of, or a constant border around, an operand of that shape
-/// gives; nothing if that is not known.
+/// The slices that a slice of an operand of that shape, or a border around it,
+/// gives; nothing if they are not known.
 std::optional<llvm::SmallVector<AxisSlice>>
 partsOf(mp::SliceOp op, llvm::ArrayRef<int64_t> shape, TransferContext &ctx);
 std::optional<llvm::SmallVector<AxisSlice>>
 partsOf(mp::PadOp op, llvm::ArrayRef<int64_t> shape, TransferContext &ctx);
+
+/// The number of a constant border; nothing if it is not known, and for borders
+/// that repeat elements.
+std::optional<double> borderOf(mp::PadOp op, TransferContext &ctx);
 
 /// A tensor whose elements are all `number`, of one cell.
 AbstractValue constantValue(double number, size_t rank);

@@ -189,57 +189,41 @@ static void transferSlice(mp::SliceOp op, TransferContext &ctx) {
   ctx.result(0, std::move(value));
 }
 
-/// Elements before and after those of the input, by axis; nothing if unknown.
-static std::optional<SmallVector<std::pair<int64_t, int64_t>>>
-getPadding(mp::PadOp op, size_t rank, TransferContext &ctx) {
-  auto pads = getNumbers(op.getPads(), op.getDynamicPads(), ctx);
-  bool axesGiven = op.getAxes() || op.getDynamicAxes();
-  auto axes = getNumbers(op.getAxes(), op.getDynamicAxes(), ctx);
-  if (axesGiven && !axes)
-    return std::nullopt;
-  size_t count = axesGiven ? axes->size() : rank;
-  if (!pads || pads->size() != 2 * count)
-    return std::nullopt;
-  SmallVector<std::pair<int64_t, int64_t>> padding(rank);
-  for (size_t i = 0; i < count; ++i) {
-    auto axis = axesGiven ? normalizeAxis((*axes)[i], rank) : int64_t(i);
-    if (!axis)
-      return std::nullopt;
-    padding[*axis] = {(*pads)[i], (*pads)[i + count]};
-  }
-  return padding;
-}
-
 /// The border as groups of their own, along the one axis that is padded: a
 /// column of ones is no part of what the others are.
-static std::optional<AbstractValue>
-padBeside(ArrayRef<std::pair<int64_t, int64_t>> padding,
-          ArrayRef<int64_t> shape, const AbstractValue &input,
-          const AbstractValue &border, TransferContext &ctx) {
-  std::optional<size_t> axis;
-  for (auto [each, sizes] : llvm::enumerate(padding))
-    if (sizes != std::pair<int64_t, int64_t>()) {
-      if (axis || sizes.first < 0 || sizes.second < 0)
+static std::optional<AbstractValue> padBeside(ArrayRef<AxisSlice> parts,
+                                              const AbstractValue &input,
+                                              const AbstractValue &border,
+                                              TransferContext &ctx) {
+  const AxisSlice *padded = nullptr;
+  for (const AxisSlice &part : parts)
+    if (!part.isWhole()) {
+      if (padded)
         return std::nullopt;
-      axis = each;
+      padded = &part;
     }
   Cell fill = border.hull();
   bool zero = fill.lo == 0 && fill.hi == 0;
+  int64_t axis = padded - parts.data();
   // Zeros around an image are few and change nothing that one expects of it.
-  if (!axis || (zero && input.dims()[*axis] == 1) ||
-      ShapedType::isDynamic(shape[*axis]))
+  if (!padded || (zero && input.dims()[axis] == 1) ||
+      ShapedType::isDynamic(padded->size))
     return std::nullopt;
-  SmallVector<AbstractValue> parts{input};
-  SmallVector<int64_t> sizes{shape[*axis]};
-  if (int64_t before = padding[*axis].first) {
-    parts.insert(parts.begin(), border);
+  int64_t before = -padded->offset;
+  int64_t after = padded->count - padded->size - before;
+  if (before < 0 || after < 0)
+    return std::nullopt;
+  SmallVector<AbstractValue> values{input};
+  SmallVector<int64_t> sizes{padded->size};
+  if (before) {
+    values.insert(values.begin(), border);
     sizes.insert(sizes.begin(), before);
   }
-  if (int64_t after = padding[*axis].second) {
-    parts.push_back(border);
+  if (after) {
+    values.push_back(border);
     sizes.push_back(after);
   }
-  return concatenated(parts, *axis, sizes, ctx.maxGroups());
+  return concatenated(values, axis, sizes, ctx.maxGroups());
 }
 
 static void transferPad(mp::PadOp op, TransferContext &ctx) {
@@ -247,18 +231,18 @@ static void transferPad(mp::PadOp op, TransferContext &ctx) {
   MaybeShape shape = getShape(op.getInput());
   if (!shape || shape->size() != input.rank())
     return transferSmeared(ctx);
-  auto padding = getPadding(op, shape->size(), ctx);
+  auto parts = partsOf(op, *shape, ctx);
   bool constant = mp::symbolizePadMode(op.getMode()) == mp::PadMode::Constant;
   AbstractValue border = constant && op.getValue()
                              ? smeared(ctx.of(op.getValue()), shape->size())
                              : constantValue(0, shape->size());
-  if (constant && padding)
-    if (auto beside = padBeside(*padding, *shape, input, border, ctx))
+  if (constant && parts)
+    if (auto beside = padBeside(*parts, input, border, ctx))
       return ctx.result(0, std::move(*beside));
   AbstractValue value = AbstractValue::pickedFrom(input);
   bool padded = false;
   for (size_t axis = 0; axis < shape->size(); ++axis)
-    if (!padding || (*padding)[axis] != std::pair<int64_t, int64_t>()) {
+    if (!parts || !(*parts)[axis].isWhole()) {
       value = value.merging(axis);
       padded = true;
     }
