@@ -127,8 +127,7 @@ struct Node {
   std::vector<bool> shares;           ///< whether outputs may be views of it
   std::map<std::string, Constant> attributes;
   std::vector<GraphBlock> blocks;
-  /// The user's own line, and the innermost one (`torch/nn/functional.py`).
-  SourceLine source, innermost;
+  SourceLine source; ///< the user's own line
   std::string scope; ///< path of the module that ran it (`encoder.0`)
 
   std::string qualified() const {

@@ -19,7 +19,8 @@
 namespace mpopt {
 
 /// Weights whose operator norm is bounded better than by Frobenius' even where
-/// no fact gives the norm of a row.
+/// no fact gives the norm of a row. The Gram matrix of 128 x 128 takes 2
+/// million products, some 10 ops of an analysis.
 inline constexpr uint64_t kSmallMatrix = 1 << 14;
 
 /// True if an op may look at the norm of the value's rows.

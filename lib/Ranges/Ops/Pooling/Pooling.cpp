@@ -30,8 +30,10 @@ using namespace mpopt;
 
 /// The part of an element's variance that the elements of a window share.
 /// Elements that touch in the grid of `spatial` axes correlate by about a half
-/// and others by nothing: the variance of the window's mean over that of an
-/// element is then the mean of the correlations.
+/// (neighbours in a row or column by 0.54 to 0.86 in front of the max pools of
+/// three trained networks, opennsfw and two detectors) and others by nothing:
+/// the variance of the window's mean over that of an element is then the mean
+/// of the correlations.
 static double sharedByWindow(double count, size_t spatial) {
   const double beside = 0.5;
   double touching = std::min(count, std::pow(3.0, double(spatial))) - 1;
