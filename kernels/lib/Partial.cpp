@@ -37,7 +37,7 @@ static void foldCode(Partial &partial, uint32_t bits, uint64_t times) {
   mpopt_exact_sum_add(&partial.sumSquares, value * value * double(times));
 }
 
-/// Of integers each has a bin, the least one the first.
+/// Each code of integers has a bin, the least one the first.
 static void foldInteger(Partial &partial, double value, double least,
                         uint64_t times) {
   partial.widen(value, value);

@@ -99,8 +99,8 @@ static void mergeShape(mpopt_record &into, const mpopt_record &from) {
     std::copy_n(from.dim_max, MPOPT_MAX_DIMS, into.dim_max);
     return;
   }
-  // The narrower dtype and the smaller rank stay, so that the order of merging
-  // is no matter.
+  // The narrower dtype and the smaller rank stay, so that merging is
+  // commutative.
   if (into.dtype != from.dtype) {
     into.flags |= MPOPT_MIXED_DTYPE;
     into.dtype = mpopt::kernels::narrowerDtype(into.dtype, from.dtype);

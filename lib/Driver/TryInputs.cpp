@@ -77,8 +77,8 @@ static DictionaryAttr describe(Interval bound, Builder builder) {
   return entries.getDictionary(builder.getContext());
 }
 
-/// What is known with these declarations. Nothing if an output overflows: those
-/// are hardly the values that the model is for.
+/// The effects with these declarations. Nothing if an output overflows: the
+/// model is hardly made for such values.
 static std::optional<TriedInputs>
 judge(ModuleOp module, const Declared &declared, Analyze analyze) {
   IRMapping mapping;

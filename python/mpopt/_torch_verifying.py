@@ -95,7 +95,7 @@ class _Model:
         """The values of `names`, None of what the model has not."""
         import torch
 
-        # What is drawn at random is the same in both models.
+        # Both models draw the same random numbers.
         torch.manual_seed(0)
         values = self._compute(feed)
         return [values.get(name) for name in names]

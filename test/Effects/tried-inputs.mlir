@@ -28,7 +28,7 @@
 // Two that help together alone are both named.
 // BOTH: next: declare the values of `s`, `t` (with --input s=0:999 --input t=0:999, tried: fp16 is
 
-// What no declaration helps names no input, nor do values that make Inf.
+// The report names no input where no declaration helps, nor values that make Inf.
 // NONE: is not known
 // NONE-NEXT: next: run it with probes to know
 // LARGE: nothing but 0 is expected of it

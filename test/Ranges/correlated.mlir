@@ -55,9 +55,8 @@ func.func @repeated(%i: tensor<8x64xi64> {mp.assume = #t}, %table: tensor<1000x1
 
 // -----
 
-// What all positions have in common is gone from x - mean(x): 0.5 of its own
-// is left beside a part of 3, of which the difference of independent numbers
-// would have 4.
+// The common part of all positions is gone from x - mean(x): a deviation of 0.5
+// is left beside the part of 3, where independent numbers would have 4.
 #n = {mean = 0.0 : f64, std = 3.0 : f64, lo = -18.0 : f64, hi = 18.0 : f64}
 #m = {mean = 0.0 : f64, std = 0.5 : f64, lo = -3.0 : f64, hi = 3.0 : f64}
 func.func @centred(%c: tensor<8x1x16xf32> {mp.assume = #n}, %x: tensor<8x32x16xf32> {mp.assume = #m}) -> tensor<8x32x16xf32> {

@@ -69,7 +69,7 @@ struct TensorFacts {
   bool nan = true, posInf = true, negInf = true;
   double minNonZero = 0;
   std::optional<Interval> likely;
-  /// What is expected of codes that an op makes of numbers.
+  /// The expected shares of the codes that an op makes of numbers.
   std::optional<CodeShares> codes;
 
   /// Indices of the nearest tensors with a name that the op depends on. For

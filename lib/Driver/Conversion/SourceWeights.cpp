@@ -66,7 +66,7 @@ void SourceWeights::restore(ModuleOp result) const {
     auto rounded = mp::CastOp::create(
         builder, constant.getLoc(), constant.getType(), exact,
         mp::CastOrigin::Storage, /*saturate=*/false, StringAttr());
-    // What is finite stays finite.
+    // Finite numbers stay finite.
     setLimits(rounded, {0, getFloatFormat(low)->maxFinite});
     constant.replaceAllUsesWith(rounded.getResult());
     constant.erase();

@@ -17,7 +17,7 @@ struct AssumedInputs {
   std::vector<ShapedInput> shapes;
 };
 
-/// What a run has to know of files of PyTorch.
+/// The borders of files of PyTorch, which a run needs.
 struct TorchBorders {
   llvm::ArrayRef<ConvertedBorder> io;
   /// Names of all outputs in their order.

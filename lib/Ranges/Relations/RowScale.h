@@ -20,7 +20,7 @@ struct RowScale {
   /// The same in real arithmetic: 1 but for means
   /// and numbers that they are multiplied by.
   double exact = 1;
-  /// What the inverse of a norm was multiplied by.
+  /// The factor of the inverse of a norm.
   double factor = 1;
   bool squares = false;
   /// A plain sum of values that are not negative.

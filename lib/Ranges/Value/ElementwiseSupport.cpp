@@ -215,7 +215,7 @@ double mpopt::rowNorm(const AbstractValue &value, int64_t axis, int64_t count) {
   double least = kInfinity;
   if (value.norm && value.norm->axis == axis)
     least = value.norm->bound;
-  // Of elements that are not negative.
+  // The elements are not negative.
   if (value.rowSum && value.rowSum->axis == axis)
     least = std::min(least, value.rowSum->hi);
   if (count <= 0 || axis < 0 || axis >= int64_t(value.rank()))

@@ -171,7 +171,7 @@ static std::optional<std::vector<double>> readNumbers(TransferContext &ctx,
   return numbers;
 }
 
-/// What quantisers put between codes and a product.
+/// The ops that quantisers put between codes and a product.
 static std::optional<std::vector<double>> readQuantized(TransferContext &ctx,
                                                         Operation *op,
                                                         int64_t most,

@@ -59,7 +59,8 @@ private:
 };
 } // namespace
 
-/// What takes the mean of its operand 0: of a row or, in a moment, in windows.
+/// The op that takes the mean of its operand 0: of a row or, in a moment, in
+/// windows.
 static Operation *getMean(Value value) {
   Operation *op = getMaker(value, Peel::CastsAndViews);
   return hasRole(op, Role::Mean) || isa_and_nonnull<mp::ConvOp>(op) ? op
@@ -277,8 +278,8 @@ spreadOf(ArrayRef<Value> values, const RangeAnalysis &ranges) {
   return std::pair(mean, spread);
 }
 
-/// What computes a moment and reads it: rounded anywhere on the way, it is
-/// noise again.
+/// Keeps the ops that compute a moment and read it: rounded anywhere on the
+/// way, it is noise again.
 static FixAction keepMoment(Operation *op, Operation *root) {
   llvm::SetVector<Operation *> kept;
   kept.insert(op);

@@ -269,8 +269,8 @@ static void keepGuard(const Guard &guard, double epsilon,
   if (!guard.path.empty() && !format.flushes(epsilon))
     return;
   kept.insert(guard.op);
-  // What the pole gives at the epsilon may be past the dtype, too, so that 0
-  // times it is NaN where it is read.
+  // The pole's value at the epsilon may be past the dtype, too, so that 0 times
+  // it is NaN where it is read.
   std::optional<double> exponent =
       hasRole(guard.op, Role::Power) ? getSplatConstant(guard.op->getOperand(1))
                                      : std::nullopt;

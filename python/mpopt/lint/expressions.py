@@ -295,7 +295,7 @@ class Expressions(Calls):
         left = self.evaluate(node.left)
         for operand in node.comparators:
             self.evaluate(operand)
-        # What is absent is None, and nothing else.
+        # An absent value is None, and nothing else.
         if left.has(values.ABSENT) and isinstance(node.ops[0], (ast.Is, ast.IsNot)) and values.is_none(node.comparators[0]):
             return Value(values.CONSTANT, parts=isinstance(node.ops[0], ast.Is), facts=left.facts)
         return NOTHING

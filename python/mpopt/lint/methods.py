@@ -179,7 +179,7 @@ class Methods:
                 return base if method == "to" and not self.may_have_dtype(arguments, keywords) else \
                     base.replaced(dtype="")
             self.record(events.CAST, node, subject=base, dtype=dtype, arguments=(*arguments, *keywords.values()))
-            # What was summed in FP32 and is rounded then has lost none of its terms.
+            # A sum in FP32 that is rounded afterwards has lost none of its terms.
             was_wide = dtype in values.LOW and base.dtype not in values.LOW
             return base.replaced(dtype=dtype, origin=base.origin, facts=base.facts - {"sum"} if was_wide else base.facts)
         if method == "type_as" and arguments:

@@ -72,7 +72,7 @@ def as_python(code: str) -> str:
     is_session = SESSION.search(code) is not None
     for line in code.split("\n"):
         if is_session:
-            # What is pasted from a session: its results are no program.
+            # A pasted session: its results are no program.
             line = PROMPT.sub("", line) if PROMPT.match(line) else "pass"
         is_rest, goes_on = goes_on, line.rstrip().endswith("\\") if goes_on else bool(CONTINUED.match(line))
         line = "" if is_rest else AUTOMAGIC.sub("pass", MAGIC.sub(r"\1pass", line))

@@ -136,7 +136,7 @@ class Sources:
                 self._followers[file] = follower
                 if follower.header:
                     runs.setdefault((file.parent, _run_name(file)), []).append(follower)
-        # Of two reports neither is the run's for sure.
+        # Neither of two reports is the run's for sure.
         foreseen = [each for each in map(self._foreseen.get, self._files()) if each]
         shown = []
         for (_, name), followers in runs.items():

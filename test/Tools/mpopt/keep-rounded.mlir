@@ -1,4 +1,4 @@
-// What is rounded to whole numbers changes by the errors of what is rounded:
+// Whole numbers change by the errors of the values that are rounded to them:
 // the list goes back to these, and on to the sums that whole numbers need.
 
 // RUN: not mpopt --check %s --precision fp16 --input x~0,1 --keep-fp32 %t.json > %t.out 2> %t.err

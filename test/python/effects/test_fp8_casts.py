@@ -80,7 +80,7 @@ def test_quantiser_of_the_graph(tmp_path, form, axes):
     report = check(save(tmp_path / "m.onnx", nodes, constants), bound=100)
     assert not {"MP211", "MP213"} & {finding["rule"] for finding in report["findings"]}
     assert report["effects"][0]["expected_error"] < 0.2
-    # Of half the magnitude the largest overflow.
+    # The largest elements overflow at half the magnitude.
     nodes[1].op_type = "ReduceMean"
     report = check(save(tmp_path / "n.onnx", nodes, constants), bound=100)
     assert form == "headroom" or "MP213" in [finding["rule"] for finding in report["findings"]]

@@ -52,7 +52,7 @@ def test_values_lie_in_bounds(gate, upper, reverse, exclusive, columns_first, fo
         result = compare(Subject(path, boxes={"x": (-2.0, 6.0)}), precision, tmp_path, 20)
         assert not result.problems, "\n".join(result.problems.values())
         assert result.tensors
-    # Of one sign, but for rounding.
+    # All have one sign, but for rounding.
     bound = read_ranges(path, "--input", "x=-2:6")["tensors"]["t"]
     negative = (gate == "Neg") ^ upper ^ bool(reverse) ^ columns_first
     least = -1e4 if form != "trilu" else 0

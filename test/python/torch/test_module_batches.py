@@ -47,7 +47,7 @@ class Record:
 
 
 class OfRecords(Two):
-    """Takes a nested mapping as its one argument, and returns a dataclass that nobody has registered."""
+    """Takes a nested mapping as its one argument, and returns a dataclass that is no registered pytree node."""
 
     def forward(self, batch):
         made = self.layer(batch["inputs"]["a"])

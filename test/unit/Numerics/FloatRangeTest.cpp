@@ -144,7 +144,7 @@ TEST(Accumulation, HoldsEverySum) {
   // 1000 terms of f32 lose at most 6e-5 of their magnitude.
   EXPECT_NEAR(sumError(f32, 1001, 1), 1000 * 0x1p-24, 1e-9);
   Accumulator truncating = {&FloatFormat::f16(), true};
-  // What is cut off towards zero leaves no partial sum above the magnitudes:
+  // Cutting off towards zero leaves no partial sum above the magnitudes:
   // each cut is less than a unit of these, however many there are.
   EXPECT_GE(sumError(truncating, 5000, 1), 5000 * 0x1p-10);
   EXPECT_LT(sumError(truncating, 5000, 1), 6000 * 0x1p-10);

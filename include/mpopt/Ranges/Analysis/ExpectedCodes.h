@@ -21,8 +21,8 @@ class QuantizeOp;
 /// their codes before that is believed.
 double getTrust(mlir::Value x);
 
-/// Of codes of up to 8 bits. Nothing of floats as codes, and where no range is
-/// expected.
+/// The expected shares of codes of up to 8 bits; nothing for floats as codes,
+/// and where no range is expected.
 std::optional<CodeShares> expectCodes(mp::QuantizeOp op,
                                       const RangeAnalysis &ranges);
 

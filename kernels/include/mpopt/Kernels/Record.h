@@ -179,9 +179,9 @@ typedef struct mpopt_record {
   uint64_t first_overflow_step[MPOPT_FORMATS];
   uint64_t first_flush_step[MPOPT_FORMATS];
 
-  /// Of floats, and of 8-bit integers, each of which has a bin, the least one
-  /// the first; records from before have none of those. Edges and sums are of
-  /// floats only.
+  /// Counts of floats, and of 8-bit integers, each of which has a bin, the
+  /// least one the first; records from before have none of those. Edges and
+  /// sums are of floats only.
   uint64_t histogram[MPOPT_BINS];
   mpopt_edge edge[MPOPT_FORMATS];
   mpopt_exact_sum sum, sum_squares;

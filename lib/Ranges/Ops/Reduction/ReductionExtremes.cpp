@@ -16,9 +16,9 @@ using namespace mpopt::reduction;
 // Extremes
 //===----------------------------------------------------------------------===//
 
-/// Of scores and a mask far below them, the scores, and how many of `count`
-/// they are: normal numbers around 0 with the same extreme. Others stay as they
-/// are.
+/// Replaces a mixture of scores and a mask far below them by the scores, normal
+/// numbers around 0 with the same extreme, and `count` by their number. Other
+/// values stay as they are.
 static Cell withoutMasked(const Cell &x, double draws, double &count) {
   if (!isPartlyMasked(x) || !(x.likelyHi > 0))
     return x;

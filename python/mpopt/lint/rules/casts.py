@@ -274,7 +274,7 @@ def cast_in_autocast(program: Program) -> Iterator[Report]:
             yield Report(event.node, f"a cast to {NAMES[event.dtype]} in a region that autocasts to "
                          f"{NAMES[region.dtype]}")
         elif region.dtype in LOW:
-            # A product would cast its operand all the same, and what other functions do with it nobody knows.
+            # Autocast casts the operand of a product all the same, and the effect on other functions is not known.
             is_known = id(event.subject.origin or event.node) in program.widened
             yield Report(event.node, f"a cast to {NAMES[event.dtype]} by hand in a region where autocast places the "
                          "casts: ops that it keeps in FP32 start from a rounded value", severity="" if is_known else "note")

@@ -46,7 +46,7 @@ def train(model, x, mask):
     scores = model(x)
     weights = torch.nan_to_num(scores.masked_fill(mask, float("-inf")) * mask)
     weights.mean().backward()
-# case: where a count of them is told
+# case: the number of NaN elements is logged
 import torch
 
 def sample(model, optimizer, logger, x):

@@ -65,7 +65,7 @@ def train(model, optimizer, batches):
     for x in batches:
         model(x).mean().backward()
         update(optimizer)
-# case: arguments that nobody knows
+# case: arguments without a known value
 import torch
 
 def update(optimizer, scaler=None):
