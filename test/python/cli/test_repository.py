@@ -27,6 +27,29 @@ def test_containers_name_scripts_that_are_there(name):
         assert (ROOT / script).exists(), script
 
 
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md")]
+
+
+def headings(page):
+    """The anchors of a page, as GitHub makes them."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    words = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower() for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
+    return {re.sub(r"[^\w -]", "", heading).replace(" ", "-") for heading in words}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_and_headings_that_a_page_names_are_there(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        assert file.exists(), target
+        assert not anchor or anchor in headings(file), target
+    for file in re.findall(r"`((?:lib|include|passes|test|python|tools|bench|scripts)/[\w./-]+\.(?:cpp|h|td|inc|py|mlir|md|json|yaml))`", text):
+        if not re.search(r"/[A-Z]+(/|\.)", file):  # a word in capitals is to be replaced
+            assert (ROOT / file).exists(), file
+
+
 @pytest.fixture
 def checkout(tmp_path):
     (tmp_path / "scripts").mkdir()
