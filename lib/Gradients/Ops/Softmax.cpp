@@ -21,6 +21,7 @@
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Numerics/Normal.h"
 #include "mpopt/Ranges/Spread/SpreadInterface.h"
+#include "mpopt/Ranges/Value/SoftmaxEstimate.h"
 
 #include <cmath>
 
@@ -43,13 +44,6 @@ struct Rows {
   double varies = 0;
 };
 } // namespace
-
-/// True if the numbers lie at the ends of their range rather than around their
-/// mean: normal ones have a far smaller variance, even ones a third of it.
-static bool isBimodal(const Cell &cell) {
-  double above = cell.likelyHi - cell.mean, below = cell.mean - cell.likelyLo;
-  return !(cell.variance <= 0.3 * above * below);
-}
 
 /// The share of the elements of a mask of two numbers, one of them huge and
 /// negative, that have the other; nothing if it is no such mask.

@@ -18,9 +18,13 @@ using llvm::SmallVector;
 /// nothing to the sum.
 static constexpr double kNothing = 40;
 
-bool mpopt::isPartlyMasked(const Cell &cell) {
+bool mpopt::isBimodal(const Cell &cell) {
   double above = cell.likelyHi - cell.mean, below = cell.mean - cell.likelyLo;
-  return above + below > -maskedBelow() && cell.variance > 0.3 * above * below;
+  return !(cell.variance <= 0.3 * above * below);
+}
+
+bool mpopt::isPartlyMasked(const Cell &cell) {
+  return cell.likelyHi - cell.likelyLo > -maskedBelow() && isBimodal(cell);
 }
 
 double mpopt::expectedLogSumExp(double mean, double variance, double count) {

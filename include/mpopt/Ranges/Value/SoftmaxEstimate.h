@@ -29,9 +29,12 @@ std::vector<SoftmaxRow> estimateSoftmaxRows(const AbstractValue &x,
                                             const AbstractValue &rows,
                                             double count);
 
-/// True if the logits have two modes far apart, kept and masked ones, or
-/// nearly: on [lo, hi] a normal value has a far smaller variance, a uniform one
-/// a third of that of a value that is always at an end.
+/// True if the numbers lie at the ends of their range rather than around their
+/// mean: on [lo, hi] a normal value has a far smaller variance, a uniform one a
+/// third of that of a value that is always at an end.
+bool isBimodal(const Cell &cell);
+
+/// True if the logits have two modes far apart, kept and masked ones.
 bool isPartlyMasked(const Cell &cell);
 
 /// The expected ln sum e^x of `count` draws of a normal value.
