@@ -264,9 +264,12 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op,
   }
   const Spread &before = ctx.spread(grad);
   bool last = *axis + 1 == int64_t(TransferContext::rankOf(y));
+  // Channels of one position have nothing in common but their mean.
+  bool hasPositions = *axis < 32 && before.axes.isPosition(*axis);
   double shared = last && before.alikeInRow >= 0
                       ? std::min(before.alikeInRow, 1.0)
-                      : before.alike;
+                  : hasPositions ? before.alike
+                                 : 0;
   AbstractValue value = AbstractValue(ctx.of(grad)).merging(*axis);
   for (CellRef cell : value.mutableCells()) {
     double own = cell.variance * (1 - shared);
