@@ -103,8 +103,29 @@ static std::optional<Prefix> findPrefix(Value value, unsigned depth = 8) {
 }
 
 namespace {
-/// c_i - c_j along the last two axes, of which i is the last but one if
-/// `byRow`.
+/// Two neighbouring axes of one length, the first of which is so many axes
+/// from the end.
+struct Pair {
+  int64_t size;
+  size_t fromEnd;
+
+  /// The axes of a value of that shape; nothing if it has others there.
+  template <typename Dims> bool isIn(const Dims &shape) const {
+    return shape.size() >= fromEnd && shape[shape.size() - fromEnd] == size &&
+           shape[shape.size() - fromEnd + 1] == size;
+  }
+  /// All pairs of a shape.
+  static SmallVector<Pair, 2> in(const Shape &shape) {
+    SmallVector<Pair, 2> found;
+    for (size_t fromEnd = 2; fromEnd <= shape.size(); ++fromEnd)
+      if (Pair pair{shape[shape.size() - fromEnd], fromEnd};
+          pair.size > 1 && pair.isIn(shape))
+        found.push_back(pair);
+    return found;
+  }
+};
+
+/// c_i - c_j along a pair of axes, of which i is the first if `byRow`.
 struct PairDifference {
   mp::CumSumOp sum;
   int64_t axis = 0;
@@ -113,13 +134,13 @@ struct PairDifference {
 };
 } // namespace
 
-static std::optional<PairDifference> findDifference(Value value,
-                                                    TransferContext &ctx) {
+static std::optional<PairDifference>
+findDifference(Value value, const Pair &axes, TransferContext &ctx) {
   PairDifference pair;
   auto op = peel(value, &pair.error).getDefiningOp<mp::SubOp>();
   auto left = op ? findPrefix(op.getLhs()) : std::nullopt;
   auto right = left ? findPrefix(op.getRhs()) : std::nullopt;
-  if (!right || left->sum != right->sum || left->axes.size() < 2 ||
+  if (!right || left->sum != right->sum || left->axes.size() < axes.fromEnd ||
       left->axes.size() != right->axes.size())
     return std::nullopt;
   pair.sum = left->sum;
@@ -130,14 +151,15 @@ static std::optional<PairDifference> findDifference(Value value,
   pair.axis = *axis;
   pair.error.add(left->error);
   pair.error.add(right->error);
-  size_t rank = left->axes.size();
+  size_t first = left->axes.size() - axes.fromEnd;
   Axes last[2] = {{*axis, -1}, {-1, *axis}};
-  Axes own(ArrayRef(left->axes).take_back(2)),
-      other(ArrayRef(right->axes).take_back(2));
+  Axes own(ArrayRef(left->axes).slice(first, 2)),
+      other(ArrayRef(right->axes).slice(first, 2));
   pair.byRow = own == last[0];
+  ArrayRef<int64_t> mine = left->axes, its = right->axes;
   if (own != last[pair.byRow ? 0 : 1] || other != last[pair.byRow ? 1 : 0] ||
-      ArrayRef(left->axes).take_front(rank - 2) !=
-          ArrayRef(right->axes).take_front(rank - 2))
+      mine.take_front(first) != its.take_front(first) ||
+      mine.drop_front(first + 2) != its.drop_front(first + 2))
     return std::nullopt;
   return pair;
 }
@@ -158,7 +180,8 @@ struct Triangle {
 /// True for a lower, false for an upper triangle that holds all places where
 /// the constant is `taken`; nothing for other conditions.
 static std::optional<bool> findTriangle(Value condition, bool taken,
-                                        int64_t size) {
+                                        const Pair &axes) {
+  int64_t size = axes.size;
   constexpr int64_t kMost = 4096; // a long chunk
   for (Operation *op = condition.getDefiningOp();
        isa_and_present<mp::LogicalNotOp>(op); op = condition.getDefiningOp()) {
@@ -167,9 +190,8 @@ static std::optional<bool> findTriangle(Value condition, bool taken,
   }
   auto constant = condition.getDefiningOp<mp::ConstantOp>();
   MaybeShape shape = getShape(condition);
-  if (!constant || !shape || shape->size() < 2 || size > kMost ||
-      getNumElements(shape) != size * size || shape->back() != size ||
-      (*shape)[shape->size() - 2] != size)
+  if (!constant || !shape || size > kMost ||
+      getNumElements(shape) != size * size || !axes.isIn(*shape))
     return std::nullopt;
   bool above = false, below = false;
   auto look = [&](int64_t at, bool element) {
@@ -192,16 +214,16 @@ static std::optional<bool> findTriangle(Value condition, bool taken,
   return above && below ? std::nullopt : std::optional(!above);
 }
 
-static std::optional<Triangle> findTriangle(Operation *op, int64_t size) {
+static std::optional<Triangle> findTriangle(Operation *op, const Pair &axes) {
   if (auto trilu = dyn_cast<mp::TriluOp>(op)) {
-    if (trilu.getDynamicK() ||
+    if (trilu.getDynamicK() || axes.fromEnd != 2 ||
         (trilu.getUpper() ? trilu.getK() < 0 : trilu.getK() > 0))
       return std::nullopt;
     return Triangle{trilu.getInput(), {}, !trilu.getUpper()};
   }
   auto select = [&](Value condition, Value kept, Value other,
                     bool taken) -> std::optional<Triangle> {
-    std::optional<bool> lower = findTriangle(condition, taken, size);
+    std::optional<bool> lower = findTriangle(condition, taken, axes);
     return lower ? std::optional(Triangle{kept, other, *lower}) : std::nullopt;
   };
   if (auto fill = dyn_cast<mp::MaskedFillOp>(op))
@@ -260,15 +282,15 @@ static std::optional<Kept> describe(mp::CumSumOp cumulative, bool adds,
 }
 
 /// c_i - c_j with j <= i, counted from the end for a reverse sum.
-static std::optional<Kept> describe(const Triangle &triangle, int64_t size,
+static std::optional<Kept> describe(const Triangle &triangle, const Pair &axes,
                                     TransferContext &ctx) {
   // Two of n places lie apart by n / 3 on average.
   constexpr double kApart = 2.0 / 3;
-  std::optional<PairDifference> pair = findDifference(triangle.kept, ctx);
+  std::optional<PairDifference> pair = findDifference(triangle.kept, axes, ctx);
   if (!pair)
     return std::nullopt;
   bool adds = (pair->byRow == triangle.isLower) != pair->sum.getReverse();
-  return describe(pair->sum, adds, pair->error, size, kApart, ctx);
+  return describe(pair->sum, adds, pair->error, axes.size, kApart, ctx);
 }
 
 /// True if `last` is the last element of the sum along its axis, up to `error`.
@@ -322,12 +344,18 @@ static void expectMixed(AbstractValue &value, const Likely &kept,
 void relations::refinePrefixDifference(Operation *op, AbstractValue &value,
                                        TransferContext &ctx) {
   MaybeShape shape = getShape(op->getResult(0));
-  if (!shape || shape->size() < 2 || shape->back() < 2)
+  if (!shape)
     return;
-  int64_t size = shape->back();
-  std::optional<Triangle> triangle = findTriangle(op, size);
-  std::optional<Kept> kept =
-      triangle ? describe(*triangle, size, ctx) : std::nullopt;
+  std::optional<Triangle> triangle;
+  std::optional<Kept> kept;
+  int64_t size = 0;
+  for (const Pair &axes : Pair::in(*shape)) {
+    triangle = findTriangle(op, axes);
+    kept = triangle ? describe(*triangle, axes, ctx) : std::nullopt;
+    size = axes.size;
+    if (kept)
+      break;
+  }
   if (!kept)
     return;
   Cell zero{0, 0};
@@ -364,9 +392,9 @@ void relations::expectMaskedExponential(mp::ExpOp op, AbstractValue &value,
       !ctx.of(kept).hasLikely())
     return;
   Likely expected = cells::getLikely(ctx.of(kept).hull());
-  if (shape->size() >= 2 && shape->back() >= 2)
-    if (auto triangle = findTriangle(choice, shape->back()))
-      if (auto known = describe(*triangle, shape->back(), ctx))
+  for (const Pair &axes : Pair::in(*shape))
+    if (auto triangle = findTriangle(choice, axes))
+      if (auto known = describe(*triangle, axes, ctx))
         expected = known->expected.value_or(expected);
   double chosen = std::clamp(condition.hull().mean, 0.0, 1.0);
   expectMixed(value,
