@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One finding a constant and dtype. Epsilons that are attributes of a
-// normalisation are no constants: frameworks add them in FP32.
+// normalisation are no constants: frameworks add them in FP32. PyTorch limits
+// the lengths of cosine_similarity in the dtype of the rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +20,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/LossOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -51,10 +53,12 @@ struct ConstantUnderflow
   void check(ModuleOp module) override {
     for (const ConstantUse &use : getAnalysis<ConstantUses>().losses)
       judge(use);
+    module.walk([&](mp::CosineSimilarityOp op) { judge(op); });
   }
 
 private:
   void judge(const ConstantUse &use);
+  void judge(mp::CosineSimilarityOp op);
   void reportEpsilon(const ConstantUse &use, const Guarded &guarded);
   void reportSubnormal(const ConstantUse &use, const Guarded &guarded);
   void reportShare(const ConstantUse &use);
@@ -453,4 +457,22 @@ void ConstantUnderflow::judge(const ConstantUse &use) {
   }
   if (stats.flushes)
     reportShare(use);
+}
+
+void ConstantUnderflow::judge(mp::CosineSimilarityOp op) {
+  const FloatFormat *format = getFloatFormat(getElementType(op.getFirst()));
+  double epsilon = op.getEpsilon().convertToDouble();
+  if (!format || !(epsilon > 0) || !format->flushes(epsilon))
+    return;
+  std::string dtype = getDtypeName(getElementType(op.getFirst()));
+  FindingBuilder finding = report(op, op.getResult());
+  finding.severity(Severity::Error)
+      .message("epsilon " + formatNumber(epsilon) + " is 0 in " + dtype +
+               " and guards nothing: the cosine of a row of zeros is 0 / 0")
+      .fix("keep-fp32", "compute the cosine in f32",
+           FixAction::keepTogether({op.getOperation()}));
+  if (isNonZeroForZeros(op.getFirst()) && isNonZeroForZeros(op.getSecond()))
+    finding.about(op.getResult());
+  else
+    finding.unexpected(); // a sample of zeros
 }

@@ -247,3 +247,15 @@ func.func @epsilon_above_negative(%x: tensor<4xf16>) -> tensor<4xf16> {
   %4 = mp.reciprocal %3 : (tensor<4xf16>) -> tensor<4xf16>
   return %4 : tensor<4xf16>
 }
+
+// -----
+
+// The epsilon of a cosine limits lengths in the dtype of the rows.
+func.func @cosine(%a: tensor<4x8xf16>, %b: tensor<4x8xf16>, %c: tensor<4x8xbf16>, %d: tensor<4x8xf32>) -> tensor<4xf16> {
+  // expected-error @below {{epsilon 1e-08 is 0 in f16 and guards nothing: the cosine of a row of zeros is 0 / 0 [MP203 certain]}}
+  %0 = mp.cosine_similarity %a, %b : (tensor<4x8xf16>, tensor<4x8xf16>) -> tensor<4xf16>
+  %1 = mp.cosine_similarity %a, %b {epsilon = 1.0e-4 : f64} : (tensor<4x8xf16>, tensor<4x8xf16>) -> tensor<4xf16>
+  %2 = mp.cosine_similarity %c, %c : (tensor<4x8xbf16>, tensor<4x8xbf16>) -> tensor<4xbf16>
+  %3 = mp.cosine_similarity %d, %d : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf16>
+}
