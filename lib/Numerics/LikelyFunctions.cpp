@@ -215,7 +215,10 @@ Likely likely::reciprocal(const Likely &x, double k) {
   Extremes extremes;
   extremes.add(holdsZero && x.hi > 0 ? 1 / least : 1 / x.lo);
   extremes.add(holdsZero && x.lo < 0 ? -1 / least : 1 / x.hi);
-  if (std::optional<NodeNumbers> nodes = findPositiveNodes(x, k)) {
+  // A number of one sign has few values next to 0, which it may reach.
+  Likely positive = x;
+  positive.lo = x.lo == 0 ? least : x.lo;
+  if (std::optional<NodeNumbers> nodes = findPositiveNodes(positive, k)) {
     llvm::transform(*nodes, nodes->begin(), invert);
     return sumNodes(*nodes, extremes);
   }

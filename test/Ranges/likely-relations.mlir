@@ -182,3 +182,33 @@ func.func @twins(%x: tensor<64x4xf32> {mp.assume = #n}) -> (tensor<64x2xf32>, te
   %6 = mp.sub %0, %2 : (tensor<64x2xf32>, tensor<64x2xf32>) -> tensor<64x2xf32>
   return %5, %6 : tensor<64x2xf32>, tensor<64x2xf32>
 }
+
+// -----
+
+// Shares of a row's range: hues and saturations of colours, and numbers between the least
+// and the largest, are 1 at most however small the range is. Numbers of other rows are not.
+#n = {lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.5 : f64, std = 0.29 : f64}
+func.func @shares_of_range(%x: tensor<64x3x16xf32> {mp.assume = #n}, %y: tensor<64x3x16xf32> {mp.assume = #n}) -> tensor<64x1x16xf32> {
+  %zero = mp.constant dense<0.0> : tensor<f32>
+  %one = mp.constant dense<1.0> : tensor<f32>
+  %max = mp.reduce_max %x {axes = array<i64: 1>, keep_dims = true} : (tensor<64x3x16xf32>) -> tensor<64x1x16xf32>
+  %min = mp.reduce_min %x {axes = array<i64: 1>, keep_dims = true} : (tensor<64x3x16xf32>) -> tensor<64x1x16xf32>
+  %range = mp.sub %max, %min : (tensor<64x1x16xf32>, tensor<64x1x16xf32>) -> tensor<64x1x16xf32>
+  // expected-remark @below {{likely (propagated) [-1, 1]}}
+  %saturation = mp.div %range, %max : (tensor<64x1x16xf32>, tensor<64x1x16xf32>) -> tensor<64x1x16xf32>
+  %black = mp.equal %range, %zero : (tensor<64x1x16xf32>, tensor<f32>) -> tensor<64x1x16xi1>
+  %safe = mp.where %black, %one, %range : (tensor<64x1x16xi1>, tensor<f32>, tensor<64x1x16xf32>) -> tensor<64x1x16xf32>
+  %red, %green, %blue = mp.split %x {axis = 1 : i64} : (tensor<64x3x16xf32>) -> (tensor<64x1x16xf32>, tensor<64x1x16xf32>, tensor<64x1x16xf32>)
+  // Parts of one tensor are strangers.
+  // expected-remark @below {{mean 0 std 0.41}}
+  %d = mp.sub %green, %blue : (tensor<64x1x16xf32>, tensor<64x1x16xf32>) -> tensor<64x1x16xf32>
+  // expected-remark @below {{likely (propagated) [-1, 1]}}
+  %hue = mp.div %d, %safe : (tensor<64x1x16xf32>, tensor<64x1x16xf32>) -> tensor<64x1x16xf32>
+  %above = mp.sub %x, %min : (tensor<64x3x16xf32>, tensor<64x1x16xf32>) -> tensor<64x3x16xf32>
+  // expected-remark @below {{likely (propagated) [-1, 1]}}
+  %between = mp.div %above, %range : (tensor<64x3x16xf32>, tensor<64x1x16xf32>) -> tensor<64x3x16xf32>
+  %most = mp.reduce_max %y {axes = array<i64: 1>, keep_dims = true} : (tensor<64x3x16xf32>) -> tensor<64x1x16xf32>
+  // expected-remark @below {{likely (propagated) [-60.}}
+  %other = mp.div %range, %most : (tensor<64x1x16xf32>, tensor<64x1x16xf32>) -> tensor<64x1x16xf32>
+  return %hue : tensor<64x1x16xf32>
+}

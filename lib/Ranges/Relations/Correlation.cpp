@@ -65,6 +65,8 @@ static double correlateWithin(Value lhs, Value rhs, TransferContext &ctx,
   if (!left || !right || budget == 0 || lhs.getType() != rhs.getType() ||
       left->getName() != right->getName() ||
       left->getNumOperands() != right->getNumOperands() ||
+      cast<OpResult>(lhs).getResultNumber() !=
+          cast<OpResult>(rhs).getResultNumber() ||
       !areAttributesEqual(left, right))
     return 0;
   --budget;

@@ -5,6 +5,8 @@
 //   u / sqrt(sum(u^2) [+ eps])    |y| <= 1, ‖y‖ <= 1
 //   e / sum(e), e >= 0            0 <= y <= 1, the row sums to 1
 //   u / sum(|u|), u / max(|u|)    |y| <= 1, and c of c u / max(|u|)
+//   (u_i - u_j) / (max(u) - min(u))    |y| <= 1, as expected
+//   u_i / max(u), (u_i - u_j) / max(u), u >= 0    the same
 //
 // with a root, a power, a reciprocal or a fused norm, with epsilons and guards
 // that only make the divisor larger. A centred u would allow sqrt(n - 1); the
@@ -18,7 +20,9 @@
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Numerics/Infinity.h"
 
 using namespace mlir;
@@ -107,9 +111,119 @@ static void expectInRow(AbstractValue &value, double bound,
   }
 }
 
+//===----------------------------------------------------------------------===//
+// Shares of a range
+//===----------------------------------------------------------------------===//
+
+/// The rows whose largest or least elements the value has; null if it has none.
+template <typename Extreme>
+static Value rowsOfExtreme(Value value, Axes &axes, TransferContext &ctx) {
+  auto extreme = dyn_cast_if_present<Extreme>(getReduction(value));
+  std::optional<Axes> reduced =
+      extreme ? getReducedAxes(extreme, ctx.shapes()) : std::nullopt;
+  if (!reduced)
+    return {};
+  axes = *reduced;
+  return peel(extreme->getOperand(0), Peel::Rounded);
+}
+
+/// The divisor behind `x == 0 ? c : x`, as quotients are guarded.
+static Value peelChoice(Value value) {
+  auto where = peel(value, Peel::Rounded).getDefiningOp<mp::WhereOp>();
+  if (!where)
+    return value;
+  for (Value chosen : {where.getLhs(), where.getRhs()}) {
+    auto equal = where.getCondition().getDefiningOp<mp::EqualOp>();
+    if (equal && llvm::any_of(equal->getOperands(), [&](Value compared) {
+          return isSameExpression(compared, chosen);
+        }))
+      return chosen;
+  }
+  return value;
+}
+
+/// True if each element of the value is one of the row of `rows` that lies at
+/// its place: parts along the axes, an extreme, or all of them.
+static bool isFromRow(Value value, Value rows, ArrayRef<int64_t> axes,
+                      TransferContext &ctx) {
+  Axes own;
+  for (Value all : {rowsOfExtreme<mp::ReduceMaxOp>(value, own, ctx),
+                    rowsOfExtreme<mp::ReduceMinOp>(value, own, ctx)})
+    if (all && isSameExpression(all, rows) && ArrayRef(own) == axes)
+      return true;
+  constexpr unsigned kDepth = 4; // a part of a part, and views between
+  for (unsigned depth = 0; depth < kDepth; ++depth) {
+    value = peel(value, Peel::Rounded);
+    if (isSameExpression(value, rows))
+      return true;
+    Operation *op = value.getDefiningOp();
+    if (!isa_and_present<mp::SliceOp, mp::SplitOp, mp::GatherOp>(op))
+      return false;
+    // What is taken along another axis leaves its place.
+    MaybeShape from = getShape(op->getOperand(0)), to = getShape(value);
+    if (!from || !to)
+      return false;
+    bool keepsRank = from->size() == to->size();
+    if (!keepsRank && from->size() != to->size() + axes.size())
+      return false;
+    size_t at = 0;
+    for (auto [axis, dim] : llvm::enumerate(*from)) {
+      bool isTaken = llvm::is_contained(axes, int64_t(axis));
+      if (!isTaken && (*to)[keepsRank ? axis : at] != dim)
+        return false;
+      at += !isTaken;
+    }
+    value = op->getOperand(0);
+  }
+  return false;
+}
+
+/// A difference of two numbers of one row is no larger than the row's range,
+/// nor than its largest number where none is below 0; nor is such a number.
+static void expectShareOfRange(mp::DivOp op, AbstractValue &value,
+                               TransferContext &ctx) {
+  if (!value.hasLikely())
+    return;
+  Rounding error;
+  Value divisor = peelChoice(peelGuards(peelChoice(op.getRhs()), error, ctx));
+  Axes axes, others;
+  Value rows = rowsOfExtreme<mp::ReduceMaxOp>(divisor, axes, ctx);
+  if (rows && !isNotNegative(rows, ctx))
+    return;
+  if (auto range = peel(divisor, Peel::Rounded).getDefiningOp<mp::SubOp>()) {
+    rows = rowsOfExtreme<mp::ReduceMaxOp>(range.getLhs(), axes, ctx);
+    Value least = rowsOfExtreme<mp::ReduceMinOp>(range.getRhs(), others, ctx);
+    if (!rows || !least || !isSameExpression(rows, least) || axes != others)
+      return;
+  }
+  if (!rows)
+    return;
+  Value dividend = peel(op.getLhs(), Peel::Rounded);
+  auto difference = dividend.getDefiningOp<mp::SubOp>();
+  bool isShare =
+      difference
+          ? isFromRow(difference.getLhs(), rows, axes, ctx) &&
+                isFromRow(difference.getRhs(), rows, axes, ctx)
+          : isNotNegative(rows, ctx) && isFromRow(dividend, rows, axes, ctx);
+  if (!isShare)
+    return;
+  Cell above = ctx.of(op.getLhs()).hull(), below = ctx.of(op.getRhs()).hull();
+  if (!ctx.of(op.getLhs()).hasLikely() || !(below.mean > 0))
+    return expectWithin(value, Interval::symmetric(1));
+  // The largest of a row is seldom far from its mean.
+  double square = below.mean * below.mean;
+  for (CellRef cell : value.mutableCells())
+    cells::setLikely(cell,
+                     Likely{above.mean / below.mean, above.variance / square,
+                            cell.likelyLo, cell.likelyHi}
+                         .within(Interval::symmetric(1)));
+}
+
 void relations::refineQuotient(Value result, AbstractValue &value,
                                TransferContext &ctx) {
   Operation *op = result.getDefiningOp();
+  if (auto quotient = dyn_cast<mp::DivOp>(op))
+    expectShareOfRange(quotient, value, ctx);
   auto found = matchQuotient(op, ctx);
   if (!found)
     return;
