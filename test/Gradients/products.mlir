@@ -47,6 +47,41 @@ func.func @conv(
 
 // -----
 
+// Taps that read padding only send nothing back: each element of x meets two of
+// the three taps of 1/2, times g of mean 1 and variance 1/4, which is
+// sqrt(1 + 2 / 16).
+// CHECK: #0: rms 1.061,
+#n = {mean = 0.0 : f64, std = 1.0 : f64, lo = -6.0 : f64, hi = 6.0 : f64, source = "option"}
+#m = {mean = 1.0 : f64, std = 0.5 : f64, lo = -2.0 : f64, hi = 4.0 : f64, source = "option"}
+func.func @border(
+    %x: tensor<1x1x2xf32> {mp.name = "x", mp.assume = #n},
+    %g: tensor<1x1x2xf32> {mp.assume = #m}) -> tensor<f32> {
+  %w = mp.constant dense<[[[99.0, 0.5, 0.5, 0.5, 99.0]]]> : tensor<1x1x5xf32>
+  %y = mp.conv %x, %w {pads = array<i64: 2, 2>} : (tensor<1x1x2xf32>, tensor<1x1x5xf32>) -> tensor<1x1x2xf32>
+  %p = mp.mul %y, %g : (tensor<1x1x2xf32>, tensor<1x1x2xf32>) -> tensor<1x1x2xf32>
+  %l = mp.reduce_sum %p {axes = array<i64: 0, 1, 2>, keepdims = false} : (tensor<1x1x2xf32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
+// The same where an op of its own pads.
+// CHECK: #0: rms 1.061,
+#n = {mean = 0.0 : f64, std = 1.0 : f64, lo = -6.0 : f64, hi = 6.0 : f64, source = "option"}
+#m = {mean = 1.0 : f64, std = 0.5 : f64, lo = -2.0 : f64, hi = 4.0 : f64, source = "option"}
+func.func @padded(
+    %x: tensor<1x1x2xf32> {mp.name = "x", mp.assume = #n},
+    %g: tensor<1x1x2xf32> {mp.assume = #m}) -> tensor<f32> {
+  %w = mp.constant dense<[[[99.0, 0.5, 0.5, 0.5, 99.0]]]> : tensor<1x1x5xf32>
+  %q = mp.pad %x {pads = array<i64: 0, 0, 2, 0, 0, 2>} : (tensor<1x1x2xf32>) -> tensor<1x1x6xf32>
+  %y = mp.conv %q, %w : (tensor<1x1x6xf32>, tensor<1x1x5xf32>) -> tensor<1x1x2xf32>
+  %p = mp.mul %y, %g : (tensor<1x1x2xf32>, tensor<1x1x2xf32>) -> tensor<1x1x2xf32>
+  %l = mp.reduce_sum %p {axes = array<i64: 0, 1, 2>, keepdims = false} : (tensor<1x1x2xf32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
 // 16 keys that are nearly even, since k is small: P is 1/16, and dV adds up 16
 // products, 16 / 256. dP is a sum over 8 channels, 8; with K = 1/16 dS has
 // 8 / 256 (1 - K) = 0.0293. dQ and dK add 16 products up, times 1/8: dK 0.242,

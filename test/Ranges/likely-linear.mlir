@@ -21,6 +21,22 @@ func.func @weights(%x: tensor<64x2xf32> {mp.assume = {lo = -3.0 : f64, hi = 5.0 
 
 // -----
 
+// A map that is smaller than its window: the outer taps read padding only,
+// whether the window or an op of its own puts it there. Of the padded map's
+// elements two thirds are 0.
+func.func @border(%x: tensor<1x1x2xf32> {mp.assume = {lo = -3.0 : f64, hi = 5.0 : f64, mean = 1.0 : f64, std = 0.5 : f64}}) {
+  %w = mp.constant dense<[[[99.0, 1.0, 1.0, 1.0, 99.0]]]> : tensor<1x1x5xf32>
+  // expected-remark @below {{mean 2 std 0.707107}}
+  %0 = mp.conv %x, %w {pads = array<i64: 2, 2>} : (tensor<1x1x2xf32>, tensor<1x1x5xf32>) -> tensor<1x1x2xf32>
+  // expected-remark @below {{mean 0.333333 std 0.552771}}
+  %1 = mp.pad %x {pads = array<i64: 0, 0, 2, 0, 0, 2>} : (tensor<1x1x2xf32>) -> tensor<1x1x6xf32>
+  // expected-remark @below {{mean 2 std 0.707107}}
+  %2 = mp.conv %1, %w : (tensor<1x1x6xf32>, tensor<1x1x5xf32>) -> tensor<1x1x2xf32>
+  return
+}
+
+// -----
+
 // A convolution: each output is a sum over nine taps.
 func.func @conv(%x: tensor<1x1x16x16xf32> {mp.assume = {lo = -3.0 : f64, hi = 5.0 : f64, mean = 1.0 : f64, std = 0.5 : f64}}) {
   %w = mp.constant dense<[[[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]], [[[0.0, 0.0, 0.0], [0.0, -2.0, 0.0], [0.0, 0.0, 0.0]]]]> : tensor<2x1x3x3xf32>

@@ -6,10 +6,13 @@
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Dialect/WindowSupport.h"
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
+#include "mpopt/Ranges/Value/ShapeSupport.h"
 #include "mpopt/Ranges/Weights/ProductSupport.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 
@@ -73,6 +76,50 @@ static std::vector<double> sumOverTaps(const WeightView &weights,
   return sums;
 }
 
+/// For each tap, by how many output positions it meets an element of the input
+/// on average: a stride skips elements, and padding takes part of the taps from
+/// those near an end, most of them where a map is smaller than the window. Of a
+/// border that is put around the input only what is within counts: the rest of
+/// the gradient is dropped. 1 along axes whose sizes are not known.
+static std::vector<double> countMeetings(mp::ConvGradOp op,
+                                         ArrayRef<int64_t> filter,
+                                         ArrayRef<int64_t> output,
+                                         SpreadContext &ctx) {
+  auto list = [](std::optional<ArrayRef<int64_t>> given) {
+    return given.value_or(ArrayRef<int64_t>());
+  };
+  auto [input, window] = withBorder(
+      op.getInput(),
+      Window::get(filter.drop_front(2), list(op.getStrides()),
+                  list(op.getDilations()), list(op.getPads()), op.getAutoPad()),
+      ctx);
+  Shape sizes = *getShape(input);
+  std::vector<double> meetings = {1};
+  for (auto [axis, dim] : llvm::enumerate(window.dims)) {
+    int64_t size = sizes[axis + 2], places = output[axis + 2];
+    auto pads = window.pads(axis, size);
+    bool known = size > 0 && places > 0 && pads;
+    std::vector<double> next;
+    for (double before : meetings)
+      for (int64_t tap = 0; tap < dim.kernel; ++tap) {
+        double met = 1;
+        if (known) {
+          // 0 <= place stride + offset < size.
+          int64_t offset = tap * dim.dilation - pads->first;
+          int64_t first =
+              std::max<int64_t>(llvm::divideCeilSigned(-offset, dim.stride), 0);
+          int64_t last =
+              std::min(llvm::divideFloorSigned(size - 1 - offset, dim.stride),
+                       places - 1);
+          met = double(std::max<int64_t>(last - first + 1, 0)) / double(size);
+        }
+        next.push_back(before * met);
+      }
+    meetings = std::move(next);
+  }
+  return meetings;
+}
+
 /// The spread of a gradient of the input: windows that overlap, whose extents
 /// add up as those of distributions do.
 static Spread spreadOfInput(const Spread &before, size_t rank, uint64_t taps,
@@ -92,29 +139,28 @@ static Spread spreadOfInput(const Spread &before, size_t rank, uint64_t taps,
 /// are independent. All channels are one group.
 static void giveInputOfComputed(mp::ConvGradOp op, BackwardSpreadContext &ctx,
                                 uint64_t outputsPerGroup, uint64_t taps,
-                                double met) {
+                                double all) {
   if (!ctx.of(op.getFilter()).hasLikely())
     return;
   const Spread &before = ctx.spread(op.getGrad());
   Moments g = Moments::of(ctx.of(op.getGrad()).hull(), before);
   Moments w = Moments::of(ctx.of(op.getFilter()).hull(), /*alike=*/0);
-  Moments sum = sumOf(g * w, TermCount{double(outputsPerGroup), 1,
-                                       std::max(double(taps) * met, 1.0)});
+  Moments sum =
+      sumOf(g * w, TermCount{double(outputsPerGroup), 1, std::max(all, 1.0)});
   Value made = op->getResult(0);
   size_t rank = TransferContext::rankOf(op.getInput());
   AbstractValue value(
       AbstractValue::Dims(rank, 1),
       SpreadContext::normalCell(sum, ctx.elementsPerGroup(made, 1)));
   value.source = LikelySource::Propagated;
-  double terms = double(outputsPerGroup * taps) * met;
+  double terms = double(outputsPerGroup) * all;
   Losses losses = ctx.losses(op.getGrad());
   losses.hit = losses.hit.ofSums(std::max(terms, 1.0));
   ctx.giveLosses(0, losses);
   ctx.give(0, std::move(value), spreadOfInput(before, rank, taps, terms));
 }
 
-/// Sum over taps and output channels of g w. Where a stride skips positions a
-/// part of the taps meets none: on average `taps` / `steps` meet one.
+/// Sum over taps and output channels of g w.
 static void giveInput(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
   MaybeShape filter = getShape(op.getFilter()), input = getShape(op.getInput()),
              output = getShape(op.getGrad());
@@ -128,18 +174,16 @@ static void giveInput(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
   uint64_t taps = 1;
   for (int64_t dim : ArrayRef(*filter).drop_front(2))
     taps *= uint64_t(dim);
-  double places = 1, all = 1;
-  for (size_t axis = 2; axis < output->size(); ++axis) {
-    places *= double(std::max<int64_t>((*output)[axis], 1));
-    all *= double(std::max<int64_t>((*input)[axis], 1));
-  }
-  // Each output position sends `taps` terms to positions of the input, but for
-  // those of the padding, which few are.
-  double met = std::min(1.0, places / all);
+  if (input->size() != filter->size() || output->size() != filter->size())
+    return;
+  std::vector<double> meetings = countMeetings(op, *filter, *output, ctx);
+  double all = 0;
+  for (double each : meetings)
+    all += each;
   if (groups == 0 || outputs % groups != 0)
     return;
   if (!weights)
-    return giveInputOfComputed(op, ctx, outputs / groups, taps, met);
+    return giveInputOfComputed(op, ctx, outputs / groups, taps, all);
   // [outputs, inputs taps] is a matrix of which columns are summed over
   // outputs.
   uint64_t outputsPerGroup = outputs / groups, columns = perGroup * taps;
@@ -160,7 +204,8 @@ static void giveInput(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
   request.inputs.halfRange = reach;
   LinearSums sums = linearSums(request, ctx.sharedSums());
   // The part that neighbours share meets the sum of the taps, the rest each of
-  // them.
+  // them. Two taps meet one element with the probability met^2.
+  double met = all / double(taps);
   const Spread &before = ctx.spread(op.getGrad());
   std::vector<double> shared;
   if (before.alike > 0 && taps > 1)
@@ -170,18 +215,18 @@ static void giveInput(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
   double count = ctx.elementsPerGroup(op->getResult(0), channels);
   std::vector<Cell> cells(channels);
   for (uint64_t channel = 0; channel < channels; ++channel) {
-    double m = 0, v = 0, tail = 0;
+    double m = 0, v = 0, whole = 0, tail = 0;
     for (uint64_t tap = 0; tap < taps; ++tap) {
       uint64_t at =
           (channel / perGroup) * columns + (channel % perGroup) * taps + tap;
-      m += sums.mean[at];
-      v += sums.variance[at];
+      m += meetings[tap] * sums.mean[at];
+      v += meetings[tap] * sums.variance[at];
+      whole += sums.variance[at];
       tail = std::max(tail, sums.tail[at]);
     }
     if (!shared.empty())
-      v += before.alike * met * (shared[channel] - v);
-    // A tap meets a position with the probability `met`.
-    Likely likely = likely::sum(m * met, v * met, tail, expectedExtreme(count));
+      v += before.alike * met * met * (shared[channel] - whole);
+    Likely likely = likely::sum(m, v, tail, expectedExtreme(count));
     cells::setLikely(cells[channel], likely);
     cells[channel].lo = likely.lo;
     cells[channel].hi = likely.hi;
@@ -190,7 +235,7 @@ static void giveInput(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
   dims[1] = int64_t(channels);
   AbstractValue value(dims, cells);
   value.source = LikelySource::Propagated;
-  double terms = double(outputsPerGroup * taps) * met;
+  double terms = double(outputsPerGroup) * all;
   Losses losses = ctx.losses(op.getGrad());
   losses.hit = losses.hit.ofSums(std::max(terms, 1.0));
   ctx.giveLosses(0, losses);

@@ -93,6 +93,33 @@ std::optional<double> mpopt::borderOf(mp::PadOp op, TransferContext &ctx) {
   return op.getValue() ? ctx.of(op.getValue()).constant() : 0.0;
 }
 
+std::pair<Value, Window> mpopt::withBorder(Value input, Window window,
+                                           TransferContext &ctx) {
+  std::pair<Value, Window> asIs(input, window);
+  auto pad = input.getDefiningOp<mp::PadOp>();
+  MaybeShape shape = pad ? getShape(pad.getInput()) : std::nullopt;
+  if (!shape || shape->size() != window.dims.size() + 2 ||
+      borderOf(pad, ctx) != 0.0 ||
+      (window.autoPad != "NOTSET" && window.autoPad != "VALID"))
+    return asIs;
+  auto parts = partsOf(pad, *shape, ctx);
+  if (!parts)
+    return asIs;
+  for (auto [axis, part] : llvm::enumerate(*parts)) {
+    int64_t before = -part.offset;
+    int64_t after = part.count - part.size - before;
+    if (ShapedType::isDynamic(part.size) || before < 0 || after < 0 ||
+        (axis < 2 && !part.isWhole()))
+      return asIs;
+    if (axis < 2)
+      continue;
+    window.dims[axis - 2].padBegin += before;
+    window.dims[axis - 2].padEnd += after;
+  }
+  window.autoPad = "NOTSET";
+  return {pad.getInput(), std::move(window)};
+}
+
 AbstractValue mpopt::constantValue(double number, size_t rank) {
   Cell cell{number, number, number, 0, number, number};
   if (!std::isfinite(number))

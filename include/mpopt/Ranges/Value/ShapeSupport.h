@@ -4,7 +4,10 @@
 #ifndef MPOPT_RANGES_VALUE_SHAPESUPPORT_H
 #define MPOPT_RANGES_VALUE_SHAPESUPPORT_H
 
+#include "mpopt/Dialect/WindowSupport.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
+
+#include <utility>
 
 namespace mpopt {
 namespace mp {
@@ -56,6 +59,12 @@ partsOf(mp::PadOp op, llvm::ArrayRef<int64_t> shape, TransferContext &ctx);
 /// The number of a constant border; nothing if it is not known, and for borders
 /// that repeat elements.
 std::optional<double> borderOf(mp::PadOp op, TransferContext &ctx);
+
+/// The tensor around whose positions an op of its own puts a border of zeros,
+/// and `window` with that border as padding: only a window knows which taps
+/// read a zero. Both as they are where `input` is no such tensor.
+std::pair<mlir::Value, Window> withBorder(mlir::Value input, Window window,
+                                          TransferContext &ctx);
 
 /// A tensor whose elements are all `number`, of one cell.
 AbstractValue constantValue(double number, size_t rank);

@@ -19,10 +19,12 @@
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
+#include "mpopt/Ranges/Value/ShapeSupport.h"
 #include "mpopt/Ranges/Weights/Kernels/Convolution.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
+#include <tuple>
 
 using namespace mlir;
 using namespace mpopt;
@@ -369,7 +371,10 @@ static Convolution getConvolution(OpTy op, Value bias, TransferContext &ctx) {
 }
 
 static void transferConv(mp::ConvOp op, TransferContext &ctx) {
-  getConvolution(op, op.getBias(), ctx).run(ctx);
+  Convolution conv = getConvolution(op, op.getBias(), ctx);
+  std::tie(conv.input, conv.window) = withBorder(conv.input, conv.window, ctx);
+  conv.value = ctx.of(conv.input);
+  conv.run(ctx);
 }
 
 static void transferConvTranspose(mp::ConvTransposeOp op,

@@ -12,6 +12,7 @@
 #include "mpopt/Dialect/CheckedDim.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -205,7 +206,7 @@ static std::optional<AbstractValue> padBeside(ArrayRef<AxisSlice> parts,
   Cell fill = border.hull();
   bool zero = fill.lo == 0 && fill.hi == 0;
   int64_t axis = padded - parts.data();
-  // Zeros around an image are few and change nothing that one expects of it.
+  // Zeros around a map make no group of their own: groups are few.
   if (!padded || (zero && input.dims()[axis] == 1) ||
       ShapedType::isDynamic(padded->size))
     return std::nullopt;
@@ -224,6 +225,20 @@ static std::optional<AbstractValue> padBeside(ArrayRef<AxisSlice> parts,
     sizes.push_back(after);
   }
   return concatenated(values, axis, sizes, ctx.maxGroups());
+}
+
+/// The share of a padded tensor's elements that the border leaves; 1 where
+/// sizes are not known.
+static double shareInside(ArrayRef<AxisSlice> parts) {
+  double share = 1;
+  for (const AxisSlice &part : parts) {
+    if (ShapedType::isDynamic(part.size) || part.count <= 0)
+      return 1;
+    int64_t end = std::min(part.size, part.of(part.count));
+    int64_t kept = end - std::max<int64_t>(part.offset, 0);
+    share *= double(std::max<int64_t>(kept, 0)) / double(part.count);
+  }
+  return share;
 }
 
 static void transferPad(mp::PadOp op, TransferContext &ctx) {
@@ -248,14 +263,18 @@ static void transferPad(mp::PadOp op, TransferContext &ctx) {
     }
   if (!padded || !constant)
     return ctx.result(0, std::move(value));
-  // The border is no part of what one expects: it is thin.
   LikelySource source = value.source;
   AbstractValue joined =
       value.join(border.regrouped(AbstractValue::Dims(shape->size(), 1)));
+  // As many of them are what the border holds as it has elements: a quarter of
+  // a small map, a hair of an image.
+  double inside = parts ? shareInside(*parts) : 1;
+  Likely outside = cells::getLikely(border.hull());
   if (source != LikelySource::Unknown)
     for (auto [cell, inner] : llvm::zip(joined.mutableCells(), value.cells())) {
-      cell.mean = inner.mean;
-      cell.variance = inner.variance;
+      Likely mixed = likely::mix(cells::getLikely(inner), outside, inside);
+      cell.mean = mixed.mean;
+      cell.variance = mixed.variance;
     }
   joined.source = source;
   ctx.result(0, std::move(joined));
