@@ -11,8 +11,8 @@
 #include "mpopt/Ranges/Relations/RelationSupport.h"
 
 #include "SumOfProducts.h"
-#include "lib/Ranges/Ops/Loss/Distance.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
+#include "mpopt/Ranges/Value/Number.h"
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -56,16 +56,21 @@ static SmallVector<Term, 3> splitSum(Operation *op) {
   return terms;
 }
 
-/// The rows whose squares a term adds up; null for other terms.
-static Value findSquared(Value term, TransferContext &ctx) {
+/// The rows whose squares a term adds up, and how many elements a row has, 0 if
+/// that is not known; null for other terms.
+static std::pair<Value, double> findSquared(Value term, TransferContext &ctx) {
   Operation *op = mpopt::peel(term, Peel::CastsAndViews).getDefiningOp();
   if (!isa_and_present<mp::ReduceSumOp, mp::ReduceSumSquareOp>(op))
     return {};
   Value rows = op->getOperand(0);
+  MaybeShape all = getShape(rows), sums = getShape(op->getResult(0));
+  auto count = all ? getNumElements(*all) : std::nullopt,
+       left = sums ? getNumElements(*sums) : std::nullopt;
+  double length = count && left && *left > 0 ? double(*count / *left) : 0;
   if (isa<mp::ReduceSumOp>(op))
     rows = relations::getSquared(
         mpopt::peel(rows, Peel::CastsAndViews).getDefiningOp(), ctx);
-  return rows ? mpopt::peel(rows, Peel::CastsAndViews) : rows;
+  return {rows ? mpopt::peel(rows, Peel::CastsAndViews) : rows, length};
 }
 
 void relations::expectSquaredDistance(Value result, AbstractValue &value,
@@ -73,23 +78,27 @@ void relations::expectSquaredDistance(Value result, AbstractValue &value,
   if (!value.hasLikely())
     return;
   SmallVector<Value, 2> squared;
+  double length = 0;
   std::optional<Term> product;
   for (Term term : splitSum(result.getDefiningOp())) {
-    Value rows = term.negative ? Value() : findSquared(term.value, ctx);
-    if (rows)
+    auto [rows, elements] =
+        term.negative ? std::pair(Value(), 0.0) : findSquared(term.value, ctx);
+    if (rows) {
       squared.push_back(rows);
-    else if (!product)
+      length = std::max(length, elements);
+    } else if (!product)
       product = term;
   }
-  if (squared.size() != 2 || !product)
+  if (squared.size() != 2 || !product || length == 0)
     return;
   SumOfProducts dot = SumOfProducts::of(product->value, squared, ctx);
   if (dot.sums != 1 || dot.factors.size() != 2 || dot.bias != product->bias ||
       dot.number != (product->negative ? 2 : -2) ||
       !std::is_permutation(squared.begin(), squared.end(), dot.factors.begin()))
     return;
+  Number difference = numberOf(squared[0], ctx) - numberOf(squared[1], ctx);
   AbstractValue expected =
-      square(distanceOf(squared[0], squared[1], 2, 0, ctx)).value(result);
+      sumOf(square(difference), length, length).value(result);
   if (!expected.hasLikely() || expected.rank() != value.rank())
     return;
   expected = expected.regrouped(value.dims());
