@@ -115,7 +115,7 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
 }
 LIMITS = {
     "lines of lib and include": 180900,
-    "lines of domains, hazards, effects and repair": 19500,
+    "lines of domains, hazards, effects and repair": 19520,
     "dispatch sites in 1,000 lines of effects": 8,
     "op walkers": 3,
     "functions over 100 lines": 0,

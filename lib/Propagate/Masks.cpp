@@ -310,14 +310,23 @@ bool mpopt::hidesOwnRow(Value value) {
 }
 
 /// True if nothing but functions that are flat there reads masked numbers, by
-/// themselves or among others: a rectifier, a logistic function.
-static bool isFlatAt(double masked, Value value, unsigned depth) {
+/// themselves or among others: a rectifier, a logistic function. A sum with
+/// scores that are less than half as large is masked, too.
+static bool isFlatAt(double masked, Value value, const RangeAnalysis &ranges,
+                     unsigned depth) {
   if (value.use_empty() || depth == 0)
     return false;
-  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
     if (isa<mp::CastOp>(user) || isViewLike(user) ||
         hasRole(user, Role::Select))
-      return isFlatAt(masked, user->getResult(0), depth - 1);
+      return isFlatAt(masked, user->getResult(0), ranges, depth - 1);
+    if (hasRole(user, Role::Addition) && user->getNumOperands() == 2) {
+      const AbstractValue &other =
+          ranges.preRounding(user->getOperand(1 - use.getOperandNumber()));
+      return other.hasLikely() && other.hull().likelyHi < -masked / 2 &&
+             isFlatAt(masked / 2, user->getResult(0), ranges, depth - 1);
+    }
     std::optional<Unary> function = getFunction(user);
     return function && user->getNumOperands() == 1 &&
            derivative(*function, masked) == 0;
@@ -329,19 +338,19 @@ mpopt::findMaskedScores(Value value, const RangeAnalysis &ranges) {
   const AbstractValue &x = ranges.preRounding(value);
   if (!x.hasLikely() || x.hull().likelyLo > maskedBelow())
     return std::nullopt;
-  bool isDropped = isFlatAt(x.hull().likelyLo, value, kMostSteps);
-  if (!isDropped && !reachesSoftmax(value))
+  MaskedScores scores;
+  scores.isDropped = isFlatAt(x.hull().likelyLo, value, ranges, kMostSteps);
+  if (!scores.isDropped && !reachesSoftmax(value))
     return std::nullopt;
   std::optional<Cell> live = findLive(value, ranges, kMostSteps);
   // Live scores that may be as far below 0 as all are leave nothing masked.
   if (!live || live->likelyLo <= x.hull().likelyLo)
     return std::nullopt;
-  MaskedScores scores;
   scores.live = *live;
   scores.masked = x.hull().likelyLo;
   // A mask alone is broadcast to rows that are not seen here, and is often a
   // number that the format has.
-  if (live->variance > 0 && !isDropped) {
+  if (live->variance > 0 && !scores.isDropped) {
     scores.fullRows = shareOfFullRows(value, ranges, kMostSteps);
     double rows = 1;
     MaybeShape shape = getShape(value);

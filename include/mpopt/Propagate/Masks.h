@@ -25,9 +25,12 @@ struct MaskedScores {
   /// The expected share of rows all of whose elements are masked, and their
   /// number in a batch.
   double fullRows = 0, expectedRows = 0;
+  /// Only functions that are flat at the masked elements read them.
+  bool isDropped = false;
 };
 
-/// Nothing if no element is masked, if no softmax reads the value, or if the
+/// Nothing if no element is masked, if neither a softmax nor a function that is
+/// flat there reads the value, or if the
 /// two kinds of elements are not told apart.
 std::optional<MaskedScores> findMaskedScores(mlir::Value value,
                                              const RangeAnalysis &ranges);

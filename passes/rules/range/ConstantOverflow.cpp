@@ -63,9 +63,15 @@ static std::pair<MaskUse, OpOperand *> getMaskUse(const ConstantUse &use) {
 }
 
 /// The consequence for an op that reads the Inf.
-static std::string describeConsequence(OpOperand &use, bool number) {
+static std::string describeConsequence(OpOperand &use, bool number,
+                                       const RangeAnalysis &ranges) {
   Operation *op = use.getOwner();
   std::string it = number ? "it" : "them";
+  if (std::optional<MaskedScores> scores =
+          findMaskedScores(op->getResult(0), ranges);
+      scores && scores->isDropped)
+    return "the functions that read results that use " + it +
+           " are flat there and give the same";
   if (hasRole(op, Role::Division) &&
       use.getOperandNumber() == divisorOperand(op))
     return "every finite value divided by " + it + " is 0";
@@ -151,7 +157,9 @@ void ConstantOverflow::judge(const ConstantUse &use) {
     return;
   }
   finding
-      .message(what + ": " + describeConsequence(*operand, stats.elements == 1))
+      .message(what + ": " +
+               describeConsequence(*operand, stats.elements == 1,
+                                   getAnalysis<RangeAnalysis>()))
       .cause(operand->getOwner(), "computes with it in " + dtype)
       .fix("keep-fp32", "keep the op that uses it in f32");
   int shift =

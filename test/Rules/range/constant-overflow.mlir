@@ -61,6 +61,20 @@ func.func @mask(%s: tensor<4x4xf16>, %m: tensor<4x4xi1>) -> tensor<4x4xf16> {
 
 // -----
 
+// A logistic function of the sum is 0 at the constant and at -Inf.
+func.func @sigmoid_scores(%s: tensor<2x2xf16>) -> tensor<2x2xf16> {
+  // expected-note @below {{1 of 4 values (25 %), the first at index 1, are past the largest f16 value, 65504; magnitudes from 3.40282e+38 to 3.40282e+38}}
+  %c = mp.constant dense<[[0.0, -3.40282e38], [0.0, 0.0]]> : tensor<2x2xf32>
+  %0 = mp.cast %c {origin = #mp.cast_origin<storage>} : (tensor<2x2xf32>) -> tensor<2x2xf16>
+  // expected-error @below {{values of the constant become Inf in f16: the functions that read results that use them are flat there and give the same [MP202 certain]}}
+  // expected-note @below {{computes with it in f16}}
+  %y = mp.add %s, %0 : (tensor<2x2xf16>, tensor<2x2xf16>) -> tensor<2x2xf16>
+  %g = mp.sigmoid %y : (tensor<2x2xf16>) -> tensor<2x2xf16>
+  return %g : tensor<2x2xf16>
+}
+
+// -----
+
 // (1 - mask) * -3.4e38, as BERT had it.
 func.func @mask_product(%s: tensor<4x4xf16>, %m: tensor<4x4xf16>) -> tensor<4x4xf16> {
   // expected-note @below {{its value -3.4e+38 is past}}
