@@ -42,6 +42,35 @@ bool mpopt::isElementwise(Value value, Value output) {
   return value == output;
 }
 
+/// The only op that reads the value; null if there are several.
+static Operation *findReader(Value value) {
+  Operation *reader = value.use_empty() ? nullptr : *value.user_begin();
+  bool isOnly = llvm::all_of(value.getUsers(),
+                             [&](Operation *user) { return user == reader; });
+  return isOnly ? reader : nullptr;
+}
+
+Value mpopt::findProportional(Value value, Value output) {
+  // Functions that are written out; a bound on time alone.
+  constexpr unsigned kMost = 16;
+  Value scale;
+  for (unsigned count = 0; count < kMost && value != output; ++count) {
+    Operation *reader = findReader(value);
+    if (!reader || reader->getNumResults() != 1)
+      return {};
+    OpKind kind = getOpKind(reader);
+    if (kind != OpKind::Copy && kind != OpKind::Elementwise &&
+        !hasRole(reader, Role::Arithmetic | Role::Negation | Role::Rectifier))
+      return {};
+    if (kind == OpKind::Linear && !scale)
+      scale = value;
+    value = reader->getResult(0);
+  }
+  if (value != output)
+    return {};
+  return scale ? scale : output;
+}
+
 /// The square of the largest error by rows that are hit, each by a number that
 /// is about exponentially distributed, as tails are: the largest of n is
 /// log n + 1 means, and their mean square 2 of its squares.
@@ -108,6 +137,12 @@ double mpopt::largestError(SquaredError &error, double count, double most,
     double its = few.square / few.share * chance * chance;
     largest = std::max(largest, std::sqrt(its));
     sums.push_back({std::move(few.values), its / (few.all * most * most)});
+  }
+  Proportional &few = error.proportional;
+  if (few.largest > few.all * most * most) {
+    largest = std::max(largest, std::sqrt(few.largest));
+    sums.push_back(
+        {std::move(few.values), few.largest / (few.all * most * most)});
   }
   error.even = std::max(largest, std::sqrt(sum) * most);
   addHits(error, count, most, largest, sum, sums);

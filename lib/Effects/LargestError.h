@@ -4,7 +4,8 @@
 // Most of an output's error is that of many elements, whose largest follows
 // from their root mean square. Where few elements have nearly all of it the
 // largest is far more: the rows of attention that waver between two keys, and
-// the elements that end on another step.
+// the elements that end on another step. Where errors are in proportion to the
+// elements the largest element has the largest one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,6 +45,15 @@ struct Hit {
   double square = 0, count = 0;
 };
 
+/// The part of an output's error that is in proportion to its elements, or to
+/// those of what is added to it: by each tensor's storage its share of `all`.
+struct Proportional {
+  std::vector<mlir::Value> values;
+  /// The sum of its squares, and that of the squares of the errors that the
+  /// largest elements have.
+  double all = 0, largest = 0;
+};
+
 /// The squared error of an output, or of a part of it, in units of its root
 /// mean square: by each tensor's storage, and in all.
 struct SquaredError {
@@ -54,6 +64,7 @@ struct SquaredError {
   std::vector<Stepped> steps;
   std::vector<Contended> contended;
   std::vector<Hit> hits;
+  Proportional proportional;
   /// Of the output: samples, tokens or pixels.
   double rows = 1;
   /// The largest error as if all rows were hit alike, once `largestError` has
@@ -64,9 +75,14 @@ struct SquaredError {
 /// True if each element of the output depends on one of the value's.
 bool isElementwise(mlir::Value value, mlir::Value output);
 
+/// The value whose elements the errors of `value` are in proportion to, each of
+/// which is in one element of the output or more: the output, or an operand of
+/// a sum on the way. Null if there is none.
+mlir::Value findProportional(mlir::Value value, mlir::Value output);
+
 /// The expected largest error of `count` elements, in units of the output's
-/// root mean square: of many, of the few rows that move or are hit, and of the
-/// few elements that are a step off, if any.
+/// root mean square: of many, of the few rows that move or are hit, of the few
+/// elements that are a step off, and of the largest elements, if any.
 /// Adds to `sums` those that it is the largest of, as OutputEffect has them,
 /// and takes the tensors of `error.contended`. `most` is the largest of many,
 /// in units of the errors' root mean square.

@@ -504,6 +504,28 @@ void OutputErrors::addTo(Part &part, const Source &source,
   part.sum += square;
   if (square > 0)
     part.squares[source.value] += square;
+  bool isRounding = source.isStored && source.lost.share == 0 &&
+                    crossed.square == 0 && !source.quantized;
+  if (isRounding && square > 0)
+    addProportional(part, source, square);
+}
+
+/// Roundings are as large as what is rounded. Next to the largest element the
+/// error is as large as its root mean square says of all: the largest of many
+/// is farther out only where few elements are near the largest one.
+void OutputErrors::addProportional(Part &part, const Source &source,
+                                   double square) {
+  if (part.size->most <= part.size->peak() * part.size->rms)
+    return;
+  Value scale = findProportional(source.value, part.value);
+  std::optional<OutputSize> size =
+      !scale || scale == part.value ? part.size : sizeOf(scale, ranges);
+  if (!scale || !size || size->rms == 0)
+    return;
+  double far = size->most / size->rms;
+  part.proportional.values.push_back(source.value);
+  part.proportional.all += square;
+  part.proportional.largest += square * far * far;
 }
 
 void OutputErrors::judge(MutableArrayRef<OutputEffect> outputs) {

@@ -80,6 +80,7 @@ private:
   double squareOfAbsorbed(size_t index, mlir::Value origin);
   void addTo(Part &part, const Source &source, const AbstractValue &error,
              double square);
+  void addProportional(Part &part, const Source &source, double square);
 
   mlir::Block &body;
   const RangeAnalysis &ranges;

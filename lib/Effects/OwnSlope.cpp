@@ -79,6 +79,14 @@ OwnSlope::OwnSlope(Value value,
     if (!gradient || !gradient->hasLikely())
       return;
     std::optional<Expression> its = Expression::ofOperand(reader, at);
+    if (!its && step == 0 && getOpKind(reader) == OpKind::Quotient &&
+        reader->getOperand(0) != at &&
+        getShape(at) == getShape(reader->getResult(0))) {
+      divides = true;
+      last = reader->getResult(0);
+      behind = gradient;
+      return;
+    }
     // The numerator is another number, as large as it is expected to be.
     if (!its && bends && getOpKind(reader) == OpKind::Quotient &&
         reader->getOperand(0) != at &&
@@ -149,10 +157,31 @@ double OwnSlope::meanSquare(const Cell &x, const StorageFormat &format,
   return weights > 0 ? sum / weights : 0;
 }
 
+double OwnSlope::factorOfDivisor(const RangeAnalysis &ranges,
+                                 const FloatFormat &format,
+                                 const AbstractValue &error) const {
+  const AbstractValue &quotient = ranges.preRounding(last);
+  Cell divisor = ranges.preRounding(value).hull();
+  if (!quotient.hasLikely() ||
+      std::sqrt(::meanSquare(divisor)) < format.minNormal ||
+      std::max(std::fabs(divisor.likelyLo), std::fabs(divisor.likelyHi)) >=
+          format.overflowFrom)
+    return 1;
+  // Of a number in the middle between two powers of two.
+  constexpr double kMiddle = 1.5;
+  double relative =
+      StorageFormat(format).roundingSquare(kMiddle) / (kMiddle * kMiddle);
+  double factor =
+      joinSquares(*behind, quotient) * relative / joinSquares(*before, error);
+  return std::isfinite(factor) ? factor : 1;
+}
+
 double OwnSlope::factor(const RangeAnalysis &ranges,
                         const AbstractValue &error) const {
   const AbstractValue &x = ranges.preRounding(value);
   const FloatFormat *format = getFloatFormat(getElementType(value));
+  if (divides && format && x.hasLikely())
+    return factorOfDivisor(ranges, *format, error);
   if (!bends || !format || !x.hasLikely() || x.integral)
     return 1;
   for (const Cell &cell : error.cells())

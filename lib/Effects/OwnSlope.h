@@ -44,6 +44,8 @@ private:
   double meanSquare(const Cell &x, const StorageFormat &format,
                     llvm::ArrayRef<Point> points,
                     const Interval &expected) const;
+  double factorOfDivisor(const RangeAnalysis &ranges, const FloatFormat &format,
+                         const AbstractValue &error) const;
 
   /// The tensor, the result of the last function, and what is divided by it, as
   /// in x / exp(s), a function of s but for x; the latter two may be null.
@@ -51,6 +53,9 @@ private:
   std::vector<Expression> functions;
   /// Their slope is not the same everywhere.
   bool bends = false;
+  /// The tensor divides what is not a function of it, and the quotient is off
+  /// by what the divisor is, of each number.
+  bool divides = false;
   /// The gradients at the tensor and behind the functions.
   const AbstractValue *before = nullptr, *behind = nullptr;
 };
