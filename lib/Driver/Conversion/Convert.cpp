@@ -371,6 +371,7 @@ Error Run::analyse(StringRef written) {
       wrong = carryStates(*result.module, options.convert.states);
     judged.work = countWork(*result.module);
     weights.restore(*result.module);
+    roundInputs(*result.module, judged.made.io);
   };
   CheckHooks hooks;
   hooks.imported = imported;

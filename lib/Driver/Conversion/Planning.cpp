@@ -4,7 +4,10 @@
 #include "Planning.h"
 
 #include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/StorageTypes.h"
+#include "mpopt/Numerics/FloatFormat.h"
 #include "mpopt/Policy/Policy.h"
 #include "mpopt/Propagate/LoopStates.h"
 #include "mpopt/Report/RuleTable.h"
@@ -105,6 +108,33 @@ llvm::Error mpopt::carryStates(ModuleOp module, ArrayRef<CarriedState> states) {
   function->setAttr(kCarriedAttr,
                     Builder(module.getContext()).getDenseI64ArrayAttr(numbers));
   return llvm::Error::success();
+}
+
+void mpopt::roundInputs(ModuleOp result, ArrayRef<ConvertedBorder> io) {
+  auto functions = result.getOps<func::FuncOp>();
+  if (functions.empty())
+    return;
+  func::FuncOp function = *functions.begin();
+  for (BlockArgument input : function.getArguments()) {
+    auto type = dyn_cast<TensorType>(input.getType());
+    bool isRounded = llvm::any_of(io, [&](const ConvertedBorder &border) {
+      return border.name == getInputName(input) && border.from != border.to;
+    });
+    if (!isRounded || !type ||
+        !(type.getElementType().isF16() || type.getElementType().isBF16()))
+      continue;
+    OpBuilder builder = OpBuilder::atBlockBegin(input.getOwner());
+    auto rounded = mp::CastOp::create(builder, input.getLoc(), type, input,
+                                      mp::CastOrigin::Storage,
+                                      /*saturate=*/false, StringAttr());
+    // What a caller feeds is finite.
+    setLimits(rounded, {0, getFloatFormat(type.getElementType())->maxFinite});
+    input.setType(type.clone(builder.getF32Type()));
+    input.replaceAllUsesExcept(rounded.getResult(), rounded);
+  }
+  function.setType(FunctionType::get(function.getContext(),
+                                     function.front().getArgumentTypes(),
+                                     function.getResultTypes()));
 }
 
 std::vector<WideNode> mpopt::listByPolicy(ModuleOp module, StringRef policy) {

@@ -4,6 +4,7 @@
 #ifndef MPOPT_LIB_DRIVER_CONVERSION_PLANNING_H
 #define MPOPT_LIB_DRIVER_CONVERSION_PLANNING_H
 
+#include "mpopt/Convert/Convert.h"
 #include "mpopt/Driver/Convert.h"
 #include "mpopt/Hazards/FindingList.h"
 #include "mpopt/Repair/CastPlan.h"
@@ -19,6 +20,10 @@ ConversionPlan planConversion(mlir::ModuleOp module, const CastPlan &plan,
 /// one line.
 llvm::Error carryStates(mlir::ModuleOp module,
                         llvm::ArrayRef<CarriedState> states);
+
+/// Gives the inputs of a result that are of 16 bits now the numbers of FP32,
+/// and a cast that rounds them as a caller does.
+void roundInputs(mlir::ModuleOp result, llvm::ArrayRef<ConvertedBorder> io);
 
 /// The nodes that a policy keeps in FP32.
 std::vector<WideNode> listByPolicy(mlir::ModuleOp module,
