@@ -9,6 +9,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Ranges/Value/FunctionOf.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -121,6 +122,12 @@ bool mpopt::isNonZeroForZeros(Value value, unsigned depth) {
       hasRole(op, Role::Square | Role::KeepsZeros | Role::SumOfSquares |
                       Role::Division))
     return inner(0);
+  // An exponential, a softplus: positive wherever it is not flushed, as the
+  // numbers within 16 of 0 show.
+  if (std::optional<Unary> function = getFunction(op);
+      function && op->getNumOperands() == 1 &&
+      image(*function, {-16, 16}).lo > 0)
+    return true;
   if (hasRole(op, Role::Multiplication) && op->getNumOperands() == 2)
     return inner(0) && inner(1);
   if (hasRole(op, Role::Addition) && op->getNumOperands() == 2)

@@ -7,6 +7,8 @@
 // RUN: not mpopt --check %t/table.mlir --precision fp16 | FileCheck %s
 // RUN: not mpopt --check %t/centred.mlir --precision fp16 | FileCheck %s
 // RUN: mpopt --check %t/longer.mlir --precision fp16
+// A softplus of a row of zeros is no zero: no epsilon has to guard it.
+// RUN: mpopt --check %t/positive.mlir --precision fp16
 // CHECK: error[MP203]
 
 //--- padded.mlir
@@ -67,4 +69,18 @@ func.func @main(%x: tensor<16x64xf32>) -> (tensor<16x65xf32> {mp.name = "result"
   %2 = mp.add %1, %epsilon : (tensor<16x1xf32>, tensor<f32>) -> tensor<16x1xf32>
   %3 = mp.div %0, %2 : (tensor<16x65xf32>, tensor<16x1xf32>) -> tensor<16x65xf32>
   return %3 : tensor<16x65xf32>
+}
+
+//--- positive.mlir
+func.func @main(%x: tensor<16x64xf32>) -> (tensor<16x64xf32> {mp.name = "result"}) {
+  %ten = mp.constant dense<10.0> : tensor<f32>
+  %sixty = mp.constant dense<60.0> : tensor<f32>
+  %epsilon = mp.constant dense<1.0e-8> : tensor<f32>
+  %far = mp.mul %x, %ten : (tensor<16x64xf32>, tensor<f32>) -> tensor<16x64xf32>
+  %near = mp.add %far, %sixty : (tensor<16x64xf32>, tensor<f32>) -> tensor<16x64xf32>
+  %0 = mp.softplus %near : (tensor<16x64xf32>) -> tensor<16x64xf32>
+  %1 = mp.add %0, %epsilon : (tensor<16x64xf32>, tensor<f32>) -> tensor<16x64xf32>
+  %2 = mp.sqrt %1 : (tensor<16x64xf32>) -> tensor<16x64xf32>
+  %3 = mp.div %x, %2 : (tensor<16x64xf32>, tensor<16x64xf32>) -> tensor<16x64xf32>
+  return %3 : tensor<16x64xf32>
 }
