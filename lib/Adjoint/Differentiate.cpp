@@ -42,12 +42,27 @@ static bool endsGradient(Operation *op) {
                         : op->getNumOperands() == 0 && op->getNumRegions() == 0;
 }
 
+/// True of codes, as an op that quantises makes them or one that rearranges,
+/// joins or borders those.
+static bool makesCodes(Operation *op) {
+  // Views between two quantised layers are few; a bound on time alone.
+  constexpr unsigned kMost = 64;
+  for (unsigned count = 0; op && count < kMost; ++count) {
+    if (hasRole(op, Role::Quantization))
+      return true;
+    if (!hasRole(op, Role::Rearranges | Role::Concatenation) &&
+        !isa<mp::IdentityOp, mp::PadOp>(op))
+      return false;
+    op = op->getOperand(0).getDefiningOp();
+  }
+  return false;
+}
+
 /// True if a gradient passes: a float, or the integers of a quantised tensor,
 /// through which it goes as if nothing was rounded (straight through).
 static bool carriesGradient(OpResult result) {
   return isDifferentiable(result.getType()) ||
-         (isa<TensorType>(result.getType()) &&
-          hasRole(result.getOwner(), Role::Quantization)) ||
+         (isa<TensorType>(result.getType()) && makesCodes(result.getOwner())) ||
          !isa<TensorType>(result.getType());
 }
 
