@@ -9,6 +9,8 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/FloatTwin.h"
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/PoolingOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/StorageTypes.h"
@@ -50,6 +52,26 @@ static bool areSameNumbers(Value lhs, Value rhs) {
     return getSplatConstant(lhs ? lhs : rhs) == 0.0;
   std::optional<double> number = getSplatConstant(lhs);
   return number && number == getSplatConstant(rhs);
+}
+
+std::optional<WrongBorder> mpopt::findWrongBorder(mp::PadOp op) {
+  std::optional<double> code =
+      op.getValue() ? getSplatConstant(op.getValue()) : std::optional(0.0);
+  if (op.getMode() != stringifyEnum(mp::PadMode::Constant) || code != 0.0)
+    return std::nullopt;
+  for (Operation *user : op.getResult().getUsers()) {
+    auto numbers = dyn_cast<mp::DequantizeOp>(user);
+    std::optional<double> zero = numbers && numbers.getZeroPoint()
+                                     ? getSplatConstant(numbers.getZeroPoint())
+                                     : std::nullopt;
+    // A maximum takes the least code for none.
+    if (zero && *zero != 0 &&
+        !llvm::all_of(numbers.getResult().getUsers(),
+                      llvm::IsaPred<mp::MaxPoolOp>))
+      return WrongBorder{numbers.getResult(), numbers.getScale(),
+                         numbers.getZeroPoint(), *zero};
+  }
+  return std::nullopt;
 }
 
 bool mpopt::isOnGrid(Value x, mp::QuantizeOp grid) {
@@ -161,8 +183,34 @@ static bool isMeasured(Value x, Value scale) {
   return false;
 }
 
+/// True if the scale is more likely that of the range of numbers without 0,
+/// whose zero point is past the first code and was cut to it: codes then reach
+/// as far as the range is wide, and not to its end.
+static bool leavesOutZero(const Cell &numbers, const StorageFormat &scaled) {
+  Interval ends = scaled.ends();
+  // A smaller offset is within the error of the range.
+  constexpr double kOffset = 0.25;
+  return ends.lo == 0 && numbers.lo > kOffset * ends.hi &&
+         numbers.likelyHi > std::sqrt(ends.hi * (ends.hi + numbers.lo));
+}
+
 /// More than any number is past an end.
 static constexpr double kNeverPast = 1e300;
+
+/// The factor by which numbers have to be expected past an end before that is
+/// believed.
+template <typename Op>
+static double trustIn(Op op, const Cell &numbers, const StorageFormat &format,
+                      const RangeAnalysis &ranges) {
+  if (isMeasured(op.getInput(), op.getScale()))
+    return kNeverPast;
+  double scale = std::fabs(ranges.of(op.getScale()).hull().mean);
+  double zero =
+      op.getZeroPoint() ? ranges.of(op.getZeroPoint()).hull().mean : 0;
+  if (scale > 0 && leavesOutZero(numbers, format.scaled(scale, zero)))
+    return 1;
+  return getTrust(op.getInput(), op.getScale());
+}
 
 template <typename Op>
 static std::optional<QuantizationError>
@@ -177,9 +225,7 @@ errorOfNumbers(Op op, StorageFormat format, const RangeAnalysis &ranges,
     x.source = LikelySource::Propagated;
   }
   ActivationError errors(ctx.elementsPerGroup(op.getInput(), x.groups()),
-                         isMeasured(op.getInput(), op.getScale())
-                             ? kNeverPast
-                             : getTrust(op.getInput()),
+                         trustIn(op, x.hull(), format, ranges),
                          rectifies(op.getInput(), op.getZeroPoint(), format));
   if (expectsUnseen && !isConstant(op.getInput()) && !format.floats)
     errors.expectUnseen({x.hull().lo, x.hull().hi}, x.groups());
@@ -267,6 +313,23 @@ static QuantizationError errorOfRows(mp::GatherBlockQuantizedOp op,
   return result;
 }
 
+/// The numbers of a border of codes that is no code of 0.
+static std::optional<QuantizationError>
+errorOfBorder(mp::PadOp op, const RangeAnalysis &ranges) {
+  std::optional<WrongBorder> border = findWrongBorder(op);
+  auto elements = getNumElements(getShape(op.getResult())),
+       inner = getNumElements(getShape(op.getInput()));
+  if (!border || !elements || !inner || *elements <= 0)
+    return std::nullopt;
+  double share = 1 - double(*inner) / double(*elements);
+  double number = -border->zero * ranges.of(border->scale).hull().mean;
+  QuantizationError result =
+      errorOfSquare(share * number * number, /*isKnown=*/true,
+                    ranges.of(border->numbers).rank());
+  result.place = border->numbers;
+  return result;
+}
+
 /// The error of sums in kernels whose pairs saturate or whose accumulators
 /// wrap.
 static std::optional<QuantizationError>
@@ -329,6 +392,7 @@ QuantizationErrors::errorOf(Value value, ArrayRef<int64_t> dims) {
       .Case([&](mp::GatherBlockQuantizedOp op) -> Result {
         return errorOfRows(op, ranges);
       })
+      .Case([&](mp::PadOp op) { return errorOfBorder(op, ranges); })
       .Default([&](Operation *op) -> Result {
         if (Result ofCodes = errorOfConstant(value, ranges))
           return ofCodes;

@@ -21,6 +21,7 @@ namespace mpopt {
 struct StorageFormat;
 namespace mp {
 class DequantizeOp;
+class PadOp;
 class QuantizeOp;
 } // namespace mp
 
@@ -61,6 +62,14 @@ inline constexpr llvm::StringLiteral kTriedReducedRange = "7 bits";
 /// `isWide`: 16 bits.
 std::optional<StorageFormat> spanExpected(mp::QuantizeOp op, bool isWide,
                                           const RangeAnalysis &ranges);
+
+/// Codes with a border of the code 0, which stands for another number: the
+/// numbers that are read, their scale, and the zero point.
+struct WrongBorder {
+  mlir::Value numbers, scale, zeroPoint;
+  double zero;
+};
+std::optional<WrongBorder> findWrongBorder(mp::PadOp op);
 
 /// The axis of output channels of a weight that has one scale for all of them.
 std::optional<int64_t> findSharedAxis(mp::DequantizeOp op);

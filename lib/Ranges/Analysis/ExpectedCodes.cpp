@@ -8,6 +8,8 @@
 
 #include "mpopt/Ranges/Analysis/ExpectedCodes.h"
 
+#include "mpopt/Dialect/Composite.h"
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/StorageTypes.h"
@@ -16,15 +18,27 @@
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Value/QuantizationSupport.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mpopt;
 
 /// A scale was taken from numbers that were observed, and estimates within a
 /// network are off by a factor of 2 to 3 at times (bench/grammar.py); what is
 /// declared of inputs is only not what a run draws at the most.
-double mpopt::getTrust(Value x) {
+/// Probabilities in steps of a power of two have the scale that a tool gives
+/// all of them, which says nothing of what was observed.
+double mpopt::getTrust(Value x, Value scale) {
   constexpr double kOfEstimates = 3, kOfInputs = 1.25;
-  return getMaker(x, Peel::CastsAndViews) ? kOfEstimates : kOfInputs;
+  Operation *maker = getMaker(x, Peel::CastsAndViews);
+  if (!maker)
+    return kOfInputs;
+  std::optional<double> step = scale ? getSplatConstant(scale) : std::nullopt;
+  const OpMeaning *meaning = getResultMeaning(maker);
+  int exponent;
+  bool isDefault = step && std::frexp(*step, &exponent) == 0.5 && meaning &&
+                   bool(meaning->roles & Role::Probability);
+  return isDefault ? kOfInputs : kOfEstimates;
 }
 
 /// The factor on numbers that brings those which are expected past the ends to
@@ -70,7 +84,8 @@ std::optional<CodeShares> mpopt::expectCodes(mp::QuantizeOp op,
     return std::nullopt;
   StorageFormat whole = format->scaled(scale, zero);
   Cell hull = stored.hull();
-  double fit = fitToEnds(hull, whole.ends(), getTrust(op.getInput()));
+  double fit =
+      fitToEnds(hull, whole.ends(), getTrust(op.getInput(), op.getScale()));
   auto codeOf = [&](double number) {
     return std::clamp(std::nearbyint(fit * number / scale) + zero,
                       whole.codes.lo, whole.codes.hi);

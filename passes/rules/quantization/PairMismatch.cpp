@@ -10,10 +10,12 @@
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/ConstantText.h"
 #include "mpopt/Propagate/IntegerProduct.h"
+#include "mpopt/Propagate/QuantizationErrors.h"
 
 #include <cmath>
 
@@ -34,6 +36,7 @@ private:
                    const RangeAnalysis &ranges);
   void checkAxis(mp::DequantizeOp op);
   void checkType(Operation *op, Value codes, Value zeroPoint);
+  void checkBorder(mp::PadOp op, const RangeAnalysis &ranges);
 };
 } // namespace
 
@@ -116,7 +119,21 @@ void PairMismatch::checkType(Operation *op, Value codes, Value zeroPoint) {
       .cause(codes, "holds the codes");
 }
 
+void PairMismatch::checkBorder(mp::PadOp op, const RangeAnalysis &ranges) {
+  std::optional<WrongBorder> border = findWrongBorder(op);
+  if (!border)
+    return;
+  double number = -border->zero * ranges.of(border->scale).hull().mean;
+  report(op, op.getResult())
+      .message("the border has the code 0, which stands for " +
+               formatNumber(number) + ": the code of 0 is the zero point, " +
+               formatNumber(border->zero))
+      .cause(border->zeroPoint, "is the zero point");
+}
+
 void PairMismatch::judge(Operation *op, const RangeAnalysis &ranges) {
+  if (auto pad = dyn_cast<mp::PadOp>(op))
+    return checkBorder(pad, ranges);
   if (auto quantize = dyn_cast<mp::QuantizeOp>(op))
     return checkType(op, quantize.getResult(), quantize.getZeroPoint());
   auto dequantize = dyn_cast<mp::DequantizeOp>(op);

@@ -38,7 +38,7 @@ private:
 /// A share in percent, by two digits.
 static std::string percentOf(double share) {
   char text[32];
-  snprintf(text, sizeof text, "%.2g", share * 100);
+  snprintf(text, sizeof text, share < 0.1 ? "%.2g" : "%.0f", share * 100);
   return std::string(text) + " %";
 }
 

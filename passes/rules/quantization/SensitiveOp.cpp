@@ -15,6 +15,7 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/ConstantText.h"
 #include "mpopt/Hazards/QuantizationScale.h"
+#include "mpopt/Ranges/Analysis/ExpectedCodes.h"
 
 #include <cmath>
 
@@ -36,7 +37,8 @@ struct SensitiveOp : RangeRule<SensitiveOp, mpopt::impl::SensitiveOpBase> {
 
 private:
   bool feedsNorm(mp::QuantizeOp op) const;
-  bool judgeProbabilities(mp::QuantizeOp op, const StorageFormat &scaled);
+  bool judgeProbabilities(mp::QuantizeOp op, const StorageFormat &scaled,
+                          const RangeAnalysis &ranges);
   void judgeOutliers(mp::QuantizeOp op, const StorageFormat &scaled,
                      const RangeAnalysis &ranges);
 
@@ -46,7 +48,8 @@ private:
 
 /// Probabilities have known ends: codes that end at 1 fit whatever was seen.
 bool SensitiveOp::judgeProbabilities(mp::QuantizeOp op,
-                                     const StorageFormat &scaled) {
+                                     const StorageFormat &scaled,
+                                     const RangeAnalysis &ranges) {
   Operation *maker = getMaker(op.getInput(), Peel::Identities | Peel::Views);
   const OpMeaning *meaning = maker ? getResultMeaning(maker) : nullptr;
   if (!meaning || !bool(meaning->roles & Role::Probability))
@@ -54,6 +57,18 @@ bool SensitiveOp::judgeProbabilities(mp::QuantizeOp op,
   // Twice as far as they reach, a bit is lost.
   constexpr double kWide = 2;
   double end = scaled.ends().hi;
+  double largest = ranges.preRounding(op.getInput()).hull().likelyHi;
+  if (largest > end * getTrust(op.getInput(), op.getScale())) {
+    report(op, op.getResult(), Certainty::Likely)
+        .tensor(op.getInput())
+        .message("probabilities are clipped at " + formatNumber(end) +
+                 ", the last code: " + formatNumber(largest) +
+                 " is expected, and a scale of 1 / " +
+                 formatNumber(scaled.codes.hi - scaled.zeroPoint) +
+                 " holds all of them")
+        .cause(op.getScale(), "is the scale");
+    return true;
+  }
   if (end < kWide)
     return false;
   report(op, op.getResult(), Certainty::Likely)
@@ -115,6 +130,6 @@ void SensitiveOp::judge(Operation *op, const RangeAnalysis &ranges) {
   if (!(scale > 0))
     return;
   StorageFormat scaled = format->scaled(scale, zero);
-  if (!judgeProbabilities(quantize, scaled))
+  if (!judgeProbabilities(quantize, scaled, ranges))
     judgeOutliers(quantize, scaled, ranges);
 }

@@ -7,8 +7,10 @@
 
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Hazards/RangeSupport.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
@@ -48,6 +50,21 @@ void WastedCodes::report(Operation *op, Value numbers, Value scale, double used,
       .cause(scale, "is the scale");
 }
 
+/// What a border surrounds, where its number lies far from all others: two
+/// codes would do for the distance.
+static std::optional<Cell> withoutBorder(Value x, const RangeAnalysis &ranges) {
+  auto pad = getMaker<mp::PadOp>(x, Peel::Identities);
+  std::optional<double> number =
+      pad && pad.getValue() ? getSplatConstant(pad.getValue()) : std::nullopt;
+  if (!number || !ranges.preRounding(pad.getInput()).hasLikely())
+    return std::nullopt;
+  Cell inner = ranges.preRounding(pad.getInput()).hull();
+  double reach = inner.likelyHi - inner.likelyLo;
+  bool isFar =
+      *number < inner.likelyLo - reach || *number > inner.likelyHi + reach;
+  return isFar ? std::optional(inner) : std::nullopt;
+}
+
 void WastedCodes::judge(Operation *op, const RangeAnalysis &ranges) {
   if (auto quantize = dyn_cast<mp::QuantizeOp>(op)) {
     auto format = storageFormatOf(quantize);
@@ -56,7 +73,7 @@ void WastedCodes::judge(Operation *op, const RangeAnalysis &ranges) {
     if (!format || format->floats || !x.hasLikely() || !(scale > 0) ||
         isConstant(quantize.getInput()))
       return;
-    Cell hull = x.hull();
+    Cell hull = withoutBorder(quantize.getInput(), ranges).value_or(x.hull());
     report(op, quantize.getInput(), quantize.getScale(),
            (hull.likelyHi - hull.likelyLo) / scale, *format);
     return;

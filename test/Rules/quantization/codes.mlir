@@ -100,3 +100,50 @@ func.func @at_run_time(%x: tensor<8x4xf32>) -> tensor<8x3xf32> {
   %r = mp.mul %f, %s : (tensor<8x3xf32>, tensor<f32>) -> tensor<8x3xf32>
   return %r : tensor<8x3xf32>
 }
+
+// -----
+
+// Numbers from 1 to 3 over 255 steps of 2 / 255: the zero point would be -127.
+func.func @without_zero(%x: tensor<64xf32>) -> tensor<64xui8> {
+  // expected-note @below {{is the scale}}
+  %scale = mp.constant dense<0.0078431> : tensor<f32>
+  %zero = mp.constant dense<0> : tensor<ui8>
+  %one = mp.constant dense<1.0> : tensor<f32>
+  %two = mp.constant dense<2.0> : tensor<f32>
+  %s = mp.sigmoid %x : (tensor<64xf32>) -> tensor<64xf32>
+  %t = mp.mul %s, %two : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %y = mp.add %t, %one : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  // expected-warning @below {{50 % of the values are clipped at [0, 1.99999]}}
+  %q = mp.quantize %y, %scale zero_point %zero : (tensor<64xf32>, tensor<f32>, tensor<ui8>) -> tensor<64xui8>
+  return %q : tensor<64xui8>
+}
+
+// -----
+
+// With 0 in the range, and one that a calibration on smaller inputs saw.
+func.func @with_zero(%x: tensor<64xf32>) -> (tensor<64xui8>, tensor<64xui8>) {
+  %scale = mp.constant dense<0.01176> : tensor<f32>
+  %small = mp.constant dense<0.0098> : tensor<f32>
+  %zero = mp.constant dense<0> : tensor<ui8>
+  %one = mp.constant dense<1.0> : tensor<f32>
+  %two = mp.constant dense<2.0> : tensor<f32>
+  %s = mp.sigmoid %x : (tensor<64xf32>) -> tensor<64xf32>
+  %t = mp.mul %s, %two : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %y = mp.add %t, %one : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %q = mp.quantize %y, %scale zero_point %zero : (tensor<64xf32>, tensor<f32>, tensor<ui8>) -> tensor<64xui8>
+  %r = mp.quantize %y, %small zero_point %zero : (tensor<64xf32>, tensor<f32>, tensor<ui8>) -> tensor<64xui8>
+  return %q, %r : tensor<64xui8>, tensor<64xui8>
+}
+
+// -----
+
+// A border far from all that it surrounds takes the codes.
+func.func @border(%x: tensor<64xf32>) -> tensor<66xsi8> {
+  // expected-note @below {{is the scale}}
+  %scale = mp.constant dense<8.0> : tensor<f32>
+  %far = mp.constant dense<-1000.0> : tensor<f32>
+  %y = mp.pad %x value %far {pads = array<i64: 1, 1>} : (tensor<64xf32>, tensor<f32>) -> tensor<66xf32>
+  // expected-warning @below {{takes 1 of 256 codes}}
+  %q = mp.quantize %y, %scale : (tensor<66xf32>, tensor<f32>) -> tensor<66xsi8>
+  return %q : tensor<66xsi8>
+}

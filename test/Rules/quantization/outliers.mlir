@@ -132,3 +132,18 @@ func.func @part(%boxes: tensor<8x4xf32>, %logits: tensor<8x1xf32>) -> tensor<8x5
   %q = mp.quantize %j, %scale zero_point %zero : (tensor<8x5xf32>, tensor<f32>, tensor<ui8>) -> tensor<8x5xui8>
   return %q : tensor<8x5xui8>
 }
+
+// -----
+
+// 1 / 256 with signed codes ends at 0.496.
+#scores = {mean = 0.0 : f64, std = 3.0 : f64, lo = -30.0 : f64, hi = 30.0 : f64, source = "option"}
+func.func @half(%x: tensor<64x16xf32> {mp.assume = #scores}) -> (tensor<64x16xsi8>, tensor<64x16xsi8>) {
+  // expected-note @below {{is the scale}}
+  %scale = mp.constant dense<0.00390625> : tensor<f32>
+  %whole = mp.constant dense<0.00787402> : tensor<f32>
+  %p = mp.softmax %x {axis = 1 : i64} : (tensor<64x16xf32>) -> tensor<64x16xf32>
+  // expected-warning @below {{probabilities are clipped at 0.496094, the last code}}
+  %q = mp.quantize %p, %scale : (tensor<64x16xf32>, tensor<f32>) -> tensor<64x16xsi8>
+  %r = mp.quantize %p, %whole : (tensor<64x16xf32>, tensor<f32>) -> tensor<64x16xsi8>
+  return %q, %r : tensor<64x16xsi8>, tensor<64x16xsi8>
+}

@@ -62,3 +62,32 @@ func.func @type(%x: tensor<4xui8>) -> tensor<4xf32> {
   %y = mp.dequantize %x, %scale zero_point %zero : (tensor<4xui8>, tensor<f32>, tensor<si8>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// A border of codes. The zero point stands for 0, and a maximum reads the least
+// code as none.
+func.func @border(%x: tensor<4xf32>) -> (tensor<6xf32>, tensor<6xf32>) {
+  %s = mp.constant dense<0.5> : tensor<f32>
+  // expected-note @below {{is the zero point}}
+  %z = mp.constant dense<100> : tensor<ui8>
+  %q = mp.quantize %x, %s zero_point %z : (tensor<4xf32>, tensor<f32>, tensor<ui8>) -> tensor<4xui8>
+  // expected-error @below {{the border has the code 0, which stands for -50: the code of 0 is the zero point, 100 [MP609 certain]}}
+  %p = mp.pad %q {pads = array<i64: 1, 1>} : (tensor<4xui8>) -> tensor<6xui8>
+  %y = mp.dequantize %p, %s zero_point %z : (tensor<6xui8>, tensor<f32>, tensor<ui8>) -> tensor<6xf32>
+  %r = mp.pad %q value %z {pads = array<i64: 1, 1>} : (tensor<4xui8>, tensor<ui8>) -> tensor<6xui8>
+  %w = mp.dequantize %r, %s zero_point %z : (tensor<6xui8>, tensor<f32>, tensor<ui8>) -> tensor<6xf32>
+  return %y, %w : tensor<6xf32>, tensor<6xf32>
+}
+
+// -----
+
+func.func @maximum(%x: tensor<1x1x4xf32>) -> tensor<1x1x5xf32> {
+  %s = mp.constant dense<0.5> : tensor<f32>
+  %z = mp.constant dense<100> : tensor<ui8>
+  %q = mp.quantize %x, %s zero_point %z : (tensor<1x1x4xf32>, tensor<f32>, tensor<ui8>) -> tensor<1x1x4xui8>
+  %p = mp.pad %q {pads = array<i64: 0, 0, 1, 0, 0, 1>} : (tensor<1x1x4xui8>) -> tensor<1x1x6xui8>
+  %a = mp.dequantize %p, %s zero_point %z : (tensor<1x1x6xui8>, tensor<f32>, tensor<ui8>) -> tensor<1x1x6xf32>
+  %y = mp.max_pool %a {kernel_shape = array<i64: 2>} : (tensor<1x1x6xf32>) -> tensor<1x1x5xf32>
+  return %y : tensor<1x1x5xf32>
+}

@@ -31,7 +31,7 @@ func.func @signed(%x: tensor<8x2xf32>) -> tensor<8x1xf32> {
   %q = mp.quantize %x, %one : (tensor<8x2xf32>, tensor<f32>) -> tensor<8x2xsi8>
   %a = mp.dequantize %q, %one : (tensor<8x2xsi8>, tensor<f32>) -> tensor<8x2xf32>
   %w = mp.dequantize %codes, %one : (tensor<2x1xsi8>, tensor<f32>) -> tensor<2x1xf32>
-  // expected-warning @below {{1e+02 % of the pairs of products can pass 16 bits}}
+  // expected-warning @below {{100 % of the pairs of products can pass 16 bits}}
   %y = mp.matmul %a, %w : (tensor<8x2xf32>, tensor<2x1xf32>) -> tensor<8x1xf32>
   return %y : tensor<8x1xf32>
 }

@@ -18,8 +18,8 @@ class QuantizeOp;
 } // namespace mp
 
 /// The factor by which the numbers of `x` have to be expected past an end of
-/// their codes before that is believed.
-double getTrust(mlir::Value x);
+/// their codes before that is believed; `scale` is null where it is not stored.
+double getTrust(mlir::Value x, mlir::Value scale = nullptr);
 
 /// The expected shares of codes of up to 8 bits; nothing for floats as codes,
 /// and where no range is expected.
