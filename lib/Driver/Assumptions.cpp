@@ -4,9 +4,12 @@
 #include "mpopt/Driver/Assumptions.h"
 
 #include "mpopt/Adjoint/Loss.h"
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/MaskUse.h"
 #include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Analysis/InputRanges.h"
@@ -64,6 +67,38 @@ static std::optional<Assumption> assumeMask(BlockArgument input) {
     return std::nullopt;
   return Assumption{
       getInputName(input), {0, 1}, double(use->kept), 0, "model", use->why};
+}
+
+// A float that is quantised before all else: its scale was taken from what was
+// met, and the last codes stand for the ends of that.
+static std::optional<Assumption> assumeCodes(BlockArgument input) {
+  std::optional<Interval> span;
+  for (Operation *user : input.getUsers()) {
+    auto quantize = dyn_cast<mp::QuantizeOp>(user);
+    auto format = quantize ? storageFormatOf(quantize) : std::nullopt;
+    std::optional<double> scale =
+        format ? getSplatConstant(quantize.getScale()) : std::nullopt;
+    std::optional<double> zero = format && quantize.getZeroPoint()
+                                     ? getSplatConstant(quantize.getZeroPoint())
+                                     : std::optional(0.0);
+    if (!scale || !(*scale > 0) || std::isinf(*scale) || !zero ||
+        format->floats)
+      return std::nullopt;
+    Interval ends = format->scaled(*scale, *zero).ends();
+    span = span ? Interval{std::min(span->lo, ends.lo),
+                           std::max(span->hi, ends.hi)}
+                : ends;
+  }
+  if (!span)
+    return std::nullopt;
+  Assumption assumption{getInputName(input),
+                        *span,
+                        NAN,
+                        NAN,
+                        "model",
+                        "the codes of its quantiser stand for no more"};
+  setUniform(assumption);
+  return assumption;
 }
 
 // True if the model's own assumption of the input is that it is a mask.
@@ -230,8 +265,9 @@ assumeInput(BlockArgument input, const Options &options) {
     return AssumedInput{input, std::move(assumption), std::move(range)};
   };
   if (!described && !options.assumed && isa<FloatType>(type))
-    if (std::optional<Assumption> mask = assumeMask(input))
-      return make(std::move(*mask));
+    if (std::optional<Assumption> own = assumeMask(input);
+        own || (own = assumeCodes(input)))
+      return make(std::move(*own));
   if (described && declaresMask(input, *range)) {
     Assumption mask = *assumeMask(input);
     mask.source = range->fromConfig ? "config" : "option";
@@ -259,7 +295,8 @@ static DictionaryAttr describe(const AssumedInput &assumed, Builder &builder) {
   bool derived = assumption.source == "model";
   bool mask =
       derived ? isMask(input) : declared && declaresMask(input, *declared);
-  if (derived && !mask && (!hasShares || std::isnan(assumption.mean)))
+  if (derived && !mask && !isa<FloatType>(getElementType(input)) &&
+      (!hasShares || std::isnan(assumption.mean)))
     return nullptr;
   SmallVector<NamedAttribute> entries;
   auto add = [&](StringRef key, Attribute value) {

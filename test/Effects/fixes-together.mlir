@@ -1,4 +1,4 @@
-// RUN: mpopt --check %s --fail-on never --format json | FileCheck %s
+// RUN: mpopt --check %s --input x=-10:10 --input x~0,1 --fail-on never --format json | FileCheck %s
 //
 // Two scales are ten times too large, and the error of either is left when the
 // other one is mended.

@@ -260,3 +260,36 @@ def test_no_fix_without_a_finding(network, tmp_path):
     path = tmp_path / "codes.onnx"
     quantize(network, path, weight_type=QuantType.QInt8, per_channel=True)
     assert not [finding for finding in judge(path)["findings"] if finding["fixes"]]
+
+
+def test_undeclared_input(network, tmp_path):
+    """The codes of an input's quantiser say what was met where nothing is declared."""
+    path = tmp_path / "codes.onnx"
+    quantize(network, path, factor=0.1, weight_type=QuantType.QInt8)
+    report = json.loads(run_mpopt("--check", str(path), "--format", "json", "--dim", "N=16", "--fail-on", "never").stdout)
+    [assumed] = report["assumptions"]
+    assert assumed["source"] == "model" and 0.3 < assumed["hi"] < 0.6
+    assert not [finding for finding in report["findings"] if finding["rule"] == "MP602"]
+
+
+@pytest.mark.parametrize("value", (0, 100))
+def test_border_of_codes(value, tmp_path):
+    """A border of the code 0 where 100 stands for 0, before a layer."""
+    floats, path, random = tmp_path / "float.onnx", tmp_path / "codes.onnx", np.random.default_rng(4)
+    weights = [numpy_helper.from_array(np.array([0, WIDTH // 2, 0, WIDTH // 2]), "pads"),
+               numpy_helper.from_array(random.normal(0, 0.1, (2 * WIDTH, WIDTH)).astype("f4"), "w")]
+    codes = [numpy_helper.from_array(np.array(0.04, "f4"), "scale"), numpy_helper.from_array(np.array(100, "u1"), "zero"),
+             numpy_helper.from_array(np.array(value, "u1"), "border")]
+    layer = helper.make_node("MatMul", ["p", "w"], ["y"], "layer")
+    pair = ["scale", "zero"]
+    for target, nodes, more in (
+            (floats, [helper.make_node("Pad", ["x", "pads"], ["p"], "pad"), layer], []),
+            (path, [helper.make_node("QuantizeLinear", ["x", *pair], ["q"]), helper.make_node("Pad", ["q", "pads", "border"], ["b"], "pad"),
+                    helper.make_node("DequantizeLinear", ["b", *pair], ["p"]), layer], codes)):
+        graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", WIDTH])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", WIDTH])], weights + more)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), target)
+    report, measured = judge(path), measure(floats, path)
+    [effect] = report["effects"]
+    assert measured / FACTOR < effect["expected_error"] < measured * FACTOR
+    assert [finding["rule"] for finding in report["findings"] if finding["op"]["name"] == "pad"] == ["MP609"] * (value == 0)
