@@ -26,9 +26,11 @@
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Report/RuleTable.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <cmath>
 
@@ -100,6 +102,7 @@ private:
   void addReducedRange(Operation *op, std::vector<CodeFix> &fixes) const;
   void addExclusion(ArrayRef<Operation *> ops,
                     std::vector<CodeFix> &fixes) const;
+  void addHead(mp::QuantizeOp op, std::vector<CodeFix> &fixes) const;
   bool widen(Operation *op, std::optional<WidenedCopy> &copy);
   std::optional<double> errorAfter(ArrayRef<CodeFix> fixes, StringRef output,
                                    WidenedCopy *widened);
@@ -315,6 +318,62 @@ void CodeFixTrials::addExclusion(ArrayRef<Operation *> ops,
     fixes.push_back(std::move(fix));
 }
 
+/// True of a product with weights for more than one output: one alone adds up
+/// what it reads, as the mean of a distribution over bins does.
+static bool isLayer(Operation *op) {
+  std::optional<ProductOperands> product = getProductOperands(op);
+  if (!product)
+    return false;
+  Value weight = op->getOperand(1);
+  if (auto numbers = getMaker<mp::DequantizeOp>(weight, Peel::Identities))
+    weight = numbers.getInput();
+  MaybeShape shape = getShape(weight);
+  if (!isConstant(weight) || !shape ||
+      shape->size() != product->layouts[1].axes.size())
+    return false;
+  return llvm::any_of(
+      llvm::zip(*shape, product->layouts[1].axes), [](auto its) {
+        return std::get<1>(its) == AxisPart::Row && std::get<0>(its) != 1;
+      });
+}
+
+/// Leaves what decodes the results of the last layers in floats: all codes
+/// between these and the outputs.
+void CodeFixTrials::addHead(mp::QuantizeOp op,
+                            std::vector<CodeFix> &fixes) const {
+  SmallVector<Value> work;
+  ModuleOp top = module;
+  top.walk(
+      [&](func::ReturnOp end) { llvm::append_range(work, end.getOperands()); });
+  llvm::SetVector<Operation *> layers;
+  llvm::DenseSet<Operation *> seen;
+  CodeFix fix = {kTriedFloats, {}, "change-dtype", ""};
+  while (!work.empty()) {
+    Operation *its = work.pop_back_val().getDefiningOp();
+    if (!its || !seen.insert(its).second)
+      continue;
+    if (isLayer(its)) {
+      layers.insert(its);
+      continue;
+    }
+    if (isa<mp::QuantizeOp>(its))
+      fix.ops.push_back(its);
+    llvm::append_range(work, its->getOperands());
+  }
+  // More layers than a head of boxes, scores and masks at three sizes has are
+  // no place to cut.
+  constexpr size_t kMostLayers = 12;
+  if (!llvm::is_contained(fix.ops, op) || fix.ops.size() < 2 ||
+      layers.empty() || layers.size() > kMostLayers)
+    return;
+  std::string names;
+  for (Operation *layer : layers.getArrayRef())
+    names += (names.empty() ? "`" : ", `") + getOpName(layer) + "`";
+  fix.text = "end the quantised part behind " + names +
+             ": leave what decodes their results in floats";
+  fixes.push_back(std::move(fix));
+}
+
 /// A run's scale is chosen for the product that reads the codes.
 static Operation *productOf(Operation *op) {
   for (Value result : op->getResults())
@@ -328,12 +387,12 @@ std::vector<CodeFix> CodeFixTrials::findFixes(Operation *op) const {
   std::vector<CodeFix> fixes;
   if (auto quantize = dyn_cast<mp::QuantizeOp>(op)) {
     addFixes(quantize, fixes);
+    addHead(quantize, fixes);
   } else if (auto dequantize = dyn_cast<mp::DequantizeOp>(op)) {
     // Codes that an op makes are mended there, not where they are read.
     if (auto from = dequantize.getInput().getDefiningOp<mp::QuantizeOp>())
-      addFixes(from, fixes);
-    else
-      addFixes(dequantize, fixes);
+      return findFixes(from);
+    addFixes(dequantize, fixes);
   } else if (isa<mp::DynamicQuantizeOp, mp::MatMulNBitsOp,
                  mp::GatherBlockQuantizedOp>(op)) {
     fixes.push_back({kTriedFloats,
