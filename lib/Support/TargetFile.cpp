@@ -67,6 +67,7 @@ public:
 
   /// The formats that stand in for others, by the names of these.
   std::map<std::string, std::string> floats;
+  CodeLimits limits;
 
 private:
   llvm::Error fail(const llvm::Twine &text) {
@@ -224,9 +225,9 @@ private:
     if (!codes)
       return "\"codes\" is no object";
     for (const auto &[key, fact] : *codes)
-      if (!llvm::is_contained(
-              {"pairs", "accumulator", "widest", "dequantised", "floats"},
-              llvm::StringRef(key)))
+      if (!llvm::is_contained({"pairs", "accumulator", "widest", "dequantised",
+                               "floats", "takes"},
+                              llvm::StringRef(key)))
         return "unknown key \"" + key.str() + "\" in \"codes\"";
     CodeArithmetic &into = profile->codeArithmetic;
     for (auto [key, bits] : {std::pair("accumulator", &into.accumulatorBits),
@@ -242,7 +243,19 @@ private:
     if (const llvm::json::Value *floats = codes->get("floats");
         floats && !readFloats(*floats))
       return "\"floats\" maps float formats to others";
+    if (const llvm::json::Value *takes = codes->get("takes");
+        takes && !readLimits(*takes))
+      return "\"takes\" has the keys \"types\", a list of names, and "
+             "\"zero-points\"";
     return readPairs(*codes, into);
+  }
+
+  bool readLimits(const llvm::json::Value &value) {
+    llvm::json::Path::Root root;
+    llvm::json::ObjectMapper map(value, root);
+    const llvm::json::Object *object = value.getAsObject();
+    return map && object->size() == 2 && map.map("types", limits.types) &&
+           map.map("zero-points", limits.zeroPoints);
   }
 
   bool readFloats(const llvm::json::Value &value) {
@@ -282,6 +295,18 @@ std::string mpopt::findFloats(llvm::StringRef nameOrFile,
   return format.str();
 }
 
+CodeLimits mpopt::findCodeLimits(llvm::StringRef nameOrFile) {
+  llvm::Expected<std::string> text =
+      readProfile("target", kTargets, nameOrFile);
+  if (!text) {
+    llvm::consumeError(text.takeError());
+    return {};
+  }
+  TargetReader reader(nameOrFile.str());
+  llvm::consumeError(reader.read(*text).takeError());
+  return std::move(reader.limits);
+}
+
 std::string mpopt::precisionOn(llvm::StringRef nameOrFile,
                                llvm::StringRef precision) {
   const Precision *asked = Precision::byName(precision);
@@ -303,20 +328,21 @@ std::shared_ptr<const TargetProfile> mpopt::getStandardTarget() {
 }
 
 std::vector<std::vector<std::string>> mpopt::groupByCodes() {
-  auto keyOf = [](const CodeArithmetic &codes) {
+  auto keyOf = [](const CodeArithmetic &codes, CodeLimits limits) {
     return std::tuple(codes.pairBits, codes.pairsSigned, codes.accumulatorBits,
-                      codes.widestBits, codes.dequantised);
+                      codes.widestBits, codes.dequantised,
+                      std::move(limits.types), limits.zeroPoints);
   };
   std::vector<std::vector<std::string>> groups;
-  std::map<decltype(keyOf(CodeArithmetic())), size_t> known;
+  std::map<decltype(keyOf(CodeArithmetic(), CodeLimits())), size_t> known;
   for (const std::string &name : getTargetNames()) {
     auto target = findTarget(name);
     if (!target) {
       llvm::consumeError(target.takeError());
       continue;
     }
-    auto [entry, isNew] =
-        known.try_emplace(keyOf((*target)->codes()), groups.size());
+    auto [entry, isNew] = known.try_emplace(
+        keyOf((*target)->codes(), findCodeLimits(name)), groups.size());
     if (isNew)
       groups.emplace_back();
     groups[entry->second].push_back(name);

@@ -29,6 +29,17 @@ findTarget(llvm::StringRef nameOrFile);
 /// name itself where none does, and where there is no such target.
 std::string findFloats(llvm::StringRef nameOrFile, llvm::StringRef format);
 
+/// What a runtime takes of a quantised file.
+struct CodeLimits {
+  /// The types of codes, as `s8` or `f8E4M3FN`; empty: all.
+  std::vector<std::string> types;
+  /// Zero points other than 0.
+  bool zeroPoints = true;
+};
+
+/// No limits where there is no such target.
+CodeLimits findCodeLimits(llvm::StringRef nameOrFile);
+
 /// The name of the precision of that name in the formats of a target.
 std::string precisionOn(llvm::StringRef nameOrFile, llvm::StringRef precision);
 

@@ -217,8 +217,9 @@ def PairMismatch : QuantizationRule<"MP609", "pair-mismatch"> {
   let summary = "codes are read with another scale, zero point, type or axis than they were written with";
   let what = [{
     A tensor is quantised with one scale and zero point and dequantised with others,
-    the zero point has another type than the codes, or the scales of a weight lie
-    along another axis than its output channels.
+    the zero point has another type than the codes, the scales of a weight lie
+    along another axis than its output channels, or codes get a border of the code 0
+    where another code stands for 0.
   }];
   let why = [{
     The numbers that come back are those of another tensor: a factor in all of them,
@@ -368,6 +369,28 @@ def Portability : QuantizationRule<"MP614", "portability"> {
   let instead = [{
     `mpopt --advise MODEL` has the verdict and the error on each target. Judge the file
     with `--target` of each machine it is for, and fix what the listed rules find there.
+  }];
+}
+
+def RefusedCodes : QuantizationRule<"MP622", "refused-codes"> {
+  let summary = "the target's runtime does not take the file's codes";
+  let what = [{
+    Codes have a type that the runtime of `--target` does not take, or a zero point
+    that is not 0 where it asks for 0. One finding counts them by type. `takes` of a
+    [target](../targets.md) says what a runtime takes.
+  }];
+  let why = [{
+    The builder stops at the first such node, often with the name of a check in its
+    own source. What it takes is known from the file.
+  }];
+  let example = [{
+    ```python
+    quantize_static(model, out, reader)       # u8 with zero points: TensorRT takes neither
+    ```
+  }];
+  let instead = [{
+    Quantise in a form that the runtime takes. For TensorRT: signed codes, symmetric, and
+    biases in floats (`ActivationSymmetric`, `WeightSymmetric`, `QuantizeBias: False`).
   }];
 }
 
