@@ -337,41 +337,54 @@ static bool isLayer(Operation *op) {
       });
 }
 
-/// Leaves what decodes the results of the last layers in floats: all codes
-/// between these and the outputs.
-void CodeFixTrials::addHead(mp::QuantizeOp op,
-                            std::vector<CodeFix> &fixes) const {
-  SmallVector<Value> work;
-  ModuleOp top = module;
-  top.walk(
-      [&](func::ReturnOp end) { llvm::append_range(work, end.getOperands()); });
+namespace {
+/// What decodes the results of the last layers in front of an output.
+struct Head {
   llvm::SetVector<Operation *> layers;
+  SmallVector<Operation *, 4> codes;
+};
+} // namespace
+
+static Head findHead(Value output) {
+  Head head;
   llvm::DenseSet<Operation *> seen;
-  CodeFix fix = {kTriedFloats, {}, "change-dtype", ""};
+  SmallVector<Value> work = {output};
   while (!work.empty()) {
-    Operation *its = work.pop_back_val().getDefiningOp();
-    if (!its || !seen.insert(its).second)
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
       continue;
-    if (isLayer(its)) {
-      layers.insert(its);
+    if (isLayer(op)) {
+      head.layers.insert(op);
       continue;
     }
-    if (isa<mp::QuantizeOp>(its))
-      fix.ops.push_back(its);
-    llvm::append_range(work, its->getOperands());
+    if (isa<mp::QuantizeOp>(op))
+      head.codes.push_back(op);
+    llvm::append_range(work, op->getOperands());
   }
-  // More layers than a head of boxes, scores and masks at three sizes has are
-  // no place to cut.
+  return head;
+}
+
+/// Leaves all codes between the last layers and the output in floats.
+void CodeFixTrials::addHead(mp::QuantizeOp op,
+                            std::vector<CodeFix> &fixes) const {
+  // More layers than a head at three sizes has are no place to cut.
   constexpr size_t kMostLayers = 12;
-  if (!llvm::is_contained(fix.ops, op) || fix.ops.size() < 2 ||
-      layers.empty() || layers.size() > kMostLayers)
-    return;
-  std::string names;
-  for (Operation *layer : layers.getArrayRef())
-    names += (names.empty() ? "`" : ", `") + getOpName(layer) + "`";
-  fix.text = "end the quantised part behind " + names +
-             ": leave what decodes their results in floats";
-  fixes.push_back(std::move(fix));
+  ModuleOp top = module;
+  top.walk([&](func::ReturnOp end) {
+    for (Value output : end.getOperands()) {
+      Head head = findHead(output);
+      if (!llvm::is_contained(head.codes, op) || head.codes.size() < 2 ||
+          head.layers.empty() || head.layers.size() > kMostLayers)
+        continue;
+      std::string names;
+      for (Operation *layer : head.layers.getArrayRef())
+        names += (names.empty() ? "`" : ", `") + getOpName(layer) + "`";
+      fixes.push_back({kTriedFloats, std::move(head.codes), "change-dtype",
+                       "end the quantised part behind " + names +
+                           ": leave what decodes their results in floats"});
+      return;
+    }
+  });
 }
 
 /// A run's scale is chosen for the product that reads the codes.
