@@ -38,6 +38,10 @@ static constexpr double kFar = 2;
 /// that are held from one tensor to the next (32 MiB).
 static constexpr double kCostAWeight = 8;
 static constexpr size_t kMostHeld = size_t(1) << 22;
+/// The position on an axis of open size, of which nothing but the elements that
+/// have it in common is known: one for each axis of the refined tensor, so that
+/// x_i and x_j are two elements, beyond those of axes of known size.
+static constexpr int64_t kOpenPosition = int64_t(1) << 20;
 /// Numbers beyond this are no bounds, and a form that is off by this because
 /// products underflow has some 2^300 of them.
 static constexpr double kHuge = 0x1p300, kTiny = 0x1p-700;
@@ -76,6 +80,16 @@ std::unique_ptr<Step> linear::makeStep(OpResult result, TransferContext &ctx) {
   return makeView(result, ctx);
 }
 
+/// Bounds tell positions of an open axis apart.
+static bool splitsOpenAxis(Value value, TransferContext &ctx) {
+  MaybeShape shape = getShape(value);
+  const AbstractValue &known = ctx.of(value);
+  return shape && known.rank() == shape->size() &&
+         llvm::any_of(llvm::zip_equal(*shape, known.dims()), [](auto pair) {
+           return std::get<0>(pair) < 0 && std::get<1>(pair) != 1;
+         });
+}
+
 const Step *LinearBounds::getStep(Value value) {
   auto result = dyn_cast<OpResult>(value);
   if (!result)
@@ -84,7 +98,10 @@ const Step *LinearBounds::getStep(Value value) {
   Operation *op = result.getOwner();
   if (isNew && getFloatFormat(getElementType(value)) &&
       !isa<mp::ConstantOp>(op) && !op->hasAttr(kBackwardAttr) &&
-      isa<FunctionOpInterface>(op->getParentOp())) {
+      isa<FunctionOpInterface>(op->getParentOp()) &&
+      llvm::none_of(op->getOperands(), [&](Value operand) {
+        return splitsOpenAxis(operand, ctx);
+      })) {
     std::unique_ptr<Step> step =
         ctx.at(op, [&] { return makeStep(result, ctx); });
     // `steps` has not grown since.
@@ -210,7 +227,9 @@ static void split(Box box, std::vector<Box> &blocks) {
 static Box middleOf(const Shape &shape, const AbstractValue &pre) {
   Box box = Box::whole(shape);
   for (size_t axis = 0; axis < shape.size(); ++axis)
-    if (pre.dims()[axis] == 1 && box.size[axis] > 1) {
+    if (shape[axis] < 0) {
+      box.first[axis] = kOpenPosition + int64_t(axis);
+    } else if (pre.dims()[axis] == 1 && box.size[axis] > 1) {
       box.first[axis] = box.size[axis] / 2;
       box.size[axis] = 1;
     }
@@ -312,7 +331,8 @@ bool LinearBounds::conclude(const Forms &forms, Bounds &bounds) {
     CellMap cells(known, part.box.size.size());
     std::vector<double> *moves = nullptr;
     Box all = Box::whole(*getShape(value));
-    if (isa<BlockArgument>(value) && all.volume() <= kMostElements) {
+    if (isa<BlockArgument>(value) && all.volume() <= kMostElements &&
+        all.contains(part.box)) {
       moves = &influence[value];
       moves->resize(size_t(all.volume()));
     }

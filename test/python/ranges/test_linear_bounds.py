@@ -328,6 +328,25 @@ def test_what_rows_share_cancels(kind, share, tmp_path):
     assert radii[1] <= share * radii[0]
 
 
+@pytest.mark.parametrize("kind", ["Unsqueeze", "Transpose"])
+def test_elements_of_an_open_axis_are_many(kind, tmp_path):
+    """x_i - x_j is not 0 where i and j run along one axis of open size."""
+    random = numpy.random.default_rng(4)
+    shape = ("n", 4) if kind == "Unsqueeze" else ("n", "n", 4)
+    network = Network(random, (3,) * (len(shape) - 1) + (4,))
+    network.input = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+    own = network.shapes["x"]
+    x = network.add("MatMul", ["x", network.constant(numpy.eye(4))], own)
+    if kind == "Unsqueeze":
+        other = network.add(kind, [x, network.integers(1)], (3, 1, 4))
+    else:
+        other = network.add(kind, [x], own, perm=[1, 0, 2])
+    output = network.add("Sub", [x, other], (None, None, 4))
+    network.save(tmp_path / "m.onnx", output)
+    bound = read_ranges(tmp_path / "m.onnx", "--input", "x=-1:1", "--input", "x~0,0.1")["tensors"][output]
+    assert bound["lo"] <= -2 and 2 <= bound["hi"]
+
+
 PROGRAM = """
 func.func @main(%i: tensor<3xi64>) -> tensor<3x4xf32> {{
   %t = mp.constant dense<{table}> : tensor<5x128xf32>
