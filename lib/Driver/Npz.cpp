@@ -141,6 +141,32 @@ broadcastShapes(llvm::ArrayRef<int64_t> lo, llvm::ArrayRef<int64_t> hi) {
   return shape;
 }
 
+/// The slices of an array along an axis are all alike.
+static bool repeatsAlong(const Array &array, size_t axis) {
+  size_t inner = 1;
+  for (int64_t dim : llvm::ArrayRef(array.shape).drop_front(axis + 1))
+    inner *= size_t(dim);
+  size_t block = inner * size_t(array.shape[axis]);
+  for (size_t first = 0; first < array.values.size(); first += block)
+    for (size_t at = first + inner; at < first + block; ++at)
+      if (array.values[at] != array.values[at - inner])
+        return false;
+  return true;
+}
+
+/// Keeps the first slice along an axis.
+static void keepFirst(Array &array, size_t axis) {
+  size_t inner = 1;
+  for (int64_t dim : llvm::ArrayRef(array.shape).drop_front(axis + 1))
+    inner *= size_t(dim);
+  size_t block = inner * size_t(array.shape[axis]), kept = 0;
+  for (size_t first = 0; first < array.values.size(); first += block)
+    for (size_t at = first; at < first + inner; ++at)
+      array.values[kept++] = array.values[at];
+  array.values.resize(kept);
+  array.shape[axis] = 1;
+}
+
 static Expected<NpzRange> makeBounds(Array lo, Array hi) {
   Expected<std::vector<int64_t>> common = broadcastShapes(lo.shape, hi.shape);
   if (!common)
@@ -160,6 +186,12 @@ static Expected<NpzRange> makeBounds(Array lo, Array hi) {
   }
   NpzRange range;
   range.bound = {getHull(lo.values).lo, getHull(hi.values).hi};
+  // Bounds that do not differ along an axis are those of the whole axis.
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    if (shape[axis] > 1 && repeatsAlong(lo, axis) && repeatsAlong(hi, axis)) {
+      keepFirst(lo, axis);
+      keepFirst(hi, axis);
+    }
   if (lo.values.size() > 1)
     range.elements = std::make_shared<ElementBounds>(ElementBounds{
         std::move(lo.shape), std::move(lo.values), std::move(hi.values)});
