@@ -21,6 +21,8 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::linear;
@@ -123,6 +125,8 @@ struct LinearBounds::Plan {
   SmallVector<double> costs;
   SmallVector<bool> contractions;
   SmallVector<int64_t, 64> signature;
+  /// Positions that are so many apart read the same, but for what is cut off.
+  int64_t period = 1;
 
   double cost(size_t steps) const {
     double sum = 0;
@@ -154,6 +158,9 @@ LinearBounds::Plan LinearBounds::trace(OpResult result, const Box &box,
   Plan plan;
   double cost = 0;
   trace.boxes.try_emplace(result, box);
+  // By value: after how many positions of the result what is read of it moves
+  // by whole positions of its own.
+  llvm::SmallDenseMap<Value, int64_t> periods;
   while (!trace.boxes.empty()) {
     auto [value, own] = *trace.boxes.begin();
     trace.boxes.erase(trace.boxes.begin());
@@ -167,41 +174,54 @@ LinearBounds::Plan LinearBounds::trace(OpResult result, const Box &box,
     cost += plan.costs.back();
     plan.contractions.push_back(step->isContraction());
     step->trace(own, trace);
+    int64_t period = std::max<int64_t>(periods.lookup(value), 1);
+    period *= step->period();
+    plan.period = std::lcm(plan.period, period);
+    if (plan.period > int64_t(kMostKinds))
+      break;
+    for (Value operand : value.getDefiningOp()->getOperands()) {
+      int64_t &known = periods[operand];
+      known = std::lcm(std::max<int64_t>(known, 1), period);
+    }
   }
   plan.signature = std::move(trace.signature);
   return plan;
 }
 
-/// One position of each kind along an axis. Between two of a kind all are: what
-/// is cut off at an end grows towards it, everything else is linear in the
-/// position.
+/// One position of each kind along an axis. Between two of a kind that are
+/// whole periods apart all such are: what is cut off at an end grows towards
+/// it, everything else is linear in the position.
 SmallVector<int64_t> LinearBounds::distinct(OpResult result, Box box,
                                             size_t axis, int64_t count,
-                                            size_t most) {
+                                            size_t most, int64_t period) {
   using Signature = SmallVector<int64_t, 64>;
   SmallVector<int64_t> found;
   auto at = [&](int64_t position) {
     box.first[axis] = position;
     return trace(result, box, most).signature;
   };
+  // Positions from `lo` to `hi` by periods.
   auto search = [&](auto &self, int64_t lo, const Signature &low, int64_t hi,
                     const Signature &high) -> void {
-    if (hi - lo < 2 || low == high || found.size() > kMostKinds)
+    if (hi - lo < 2 * period || low == high || found.size() > kMostKinds)
       return;
-    int64_t middle = lo + (hi - lo) / 2;
+    int64_t middle = lo + (hi - lo) / period / 2 * period;
     Signature between = at(middle);
     if (between != low && between != high)
       found.push_back(middle);
     self(self, lo, low, middle, between);
     self(self, middle, between, hi, high);
   };
-  Signature first = at(0);
-  found.push_back(0);
-  if (count > 1) {
-    Signature last = at(count - 1);
+  for (int64_t phase = 0; phase < std::min(period, count); ++phase) {
+    Signature first = at(phase);
+    found.push_back(phase);
+    int64_t end = phase + (count - 1 - phase) / period * period;
+    if (end == phase)
+      continue;
+    Signature last = at(end);
     if (first != last)
-      found.push_back(count - 1);
-    search(search, 0, first, count - 1, last);
+      found.push_back(end);
+    search(search, phase, first, end, last);
   }
   if (found.size() > kMostKinds)
     found.clear();
@@ -240,11 +260,14 @@ std::vector<Box> LinearBounds::blocksOf(OpResult result,
                                         const AbstractValue &pre, size_t most) {
   Shape shape = *getShape(result);
   std::vector<Box> boxes = {middleOf(shape, pre)};
+  int64_t period = trace(result, boxes.front(), most).period;
+  if (period > int64_t(kMostKinds))
+    return {};
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     if (pre.dims()[axis] != 1 || shape[axis] < 2)
       continue;
     SmallVector<int64_t> positions =
-        distinct(result, boxes.front(), axis, shape[axis], most);
+        distinct(result, boxes.front(), axis, shape[axis], most, period);
     std::vector<Box> all;
     for (const Box &box : boxes)
       for (int64_t position : positions) {

@@ -59,7 +59,8 @@ private:
   bool planDepth(mlir::OpResult result, const AbstractValue &pre, Plan &plan,
                  std::vector<Box> &blocks);
   llvm::SmallVector<int64_t> distinct(mlir::OpResult result, Box box,
-                                      size_t axis, int64_t count, size_t steps);
+                                      size_t axis, int64_t count, size_t steps,
+                                      int64_t period);
   std::vector<Box> blocksOf(mlir::OpResult result, const AbstractValue &pre,
                             size_t steps);
   bool run(mlir::OpResult result, const Box &box, size_t steps, size_t near,

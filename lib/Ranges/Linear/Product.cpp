@@ -17,6 +17,9 @@
 #include "mpopt/Numerics/Rounding.h"
 
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace mpopt;
@@ -211,9 +214,13 @@ std::unique_ptr<Step> MatrixStep::make(OpResult result, Value input,
 }
 
 namespace {
+/// A convolution or, with `transposed`, the transpose of one: there an element
+/// of the operand reaches the positions that the window of a convolution would
+/// have read.
 class ConvolutionStep : public WeightStep {
 public:
-  static std::unique_ptr<Step> make(mp::ConvOp op, TransferContext &ctx);
+  template <typename OpT>
+  static std::unique_ptr<Step> make(OpT op, TransferContext &ctx);
 
   void trace(const Box &box, Trace &trace) const override {
     trace.read(input, inputBox(box, &trace));
@@ -224,15 +231,44 @@ public:
   double cost(const Box &box) const override {
     return costOf(box, double(perGroup) * double(taps));
   }
+  int64_t period() const override;
   void pull(const Part &part, Forms &forms) const override;
 
 private:
   struct Axis {
     int64_t kernel, stride, dilation, pad, size;
-    int64_t first(int64_t position) const { return position * stride - pad; }
+    bool transposed;
+
+    /// The elements of the operand, some of them in the padding, that
+    /// `count` positions from `position` on read.
+    std::pair<int64_t, int64_t> ends(int64_t position, int64_t count) const {
+      int64_t reach = (kernel - 1) * dilation;
+      if (!transposed)
+        return {position * stride - pad,
+                (position + count - 1) * stride - pad + reach};
+      return {llvm::divideCeilSigned(position + pad - reach, stride),
+              llvm::divideFloorSigned(position + count - 1 + pad, stride)};
+    }
+    /// The element that a tap reads; -1 if there is none.
+    int64_t of(int64_t position, int64_t tap) const {
+      int64_t at = transposed ? position + pad - tap * dilation
+                              : position * stride - pad + tap * dilation;
+      if (transposed)
+        at = at % stride == 0 ? at / stride : -1;
+      return at < size ? at : -1;
+    }
   };
   Box inputBox(const Box &box, Trace *trace) const;
   Box biasBox(const Box &box) const { return {{box.first[1]}, {box.size[1]}}; }
+  bool setAxes(const Window &window, ArrayRef<int64_t> in,
+               ArrayRef<int64_t> out);
+  size_t weightAt(int64_t output, int64_t term, int64_t tap) const {
+    int64_t group = output / outputsPerGroup;
+    int64_t row = transposed ? group * perGroup + term : output;
+    int64_t column = transposed ? output % outputsPerGroup : term;
+    int64_t columns = transposed ? outputsPerGroup : perGroup;
+    return size_t((row * columns + column) * taps + tap);
+  }
 
   bool setBias(Value value, TransferContext &ctx) {
     if (!value)
@@ -248,8 +284,17 @@ private:
   Value input;
   SmallVector<Axis, 3> axes;
   int64_t outputsPerGroup = 1, perGroup = 1, taps = 1;
+  bool transposed = false;
 };
 } // namespace
+
+int64_t ConvolutionStep::period() const {
+  int64_t period = 1;
+  if (transposed)
+    for (const Axis &axis : axes)
+      period = std::lcm(period, axis.stride);
+  return period;
+}
 
 Box ConvolutionStep::inputBox(const Box &box, Trace *trace) const {
   Box read = box;
@@ -258,17 +303,18 @@ Box ConvolutionStep::inputBox(const Box &box, Trace *trace) const {
   read.first[1] = from * perGroup;
   read.size[1] = (to - from + 1) * perGroup;
   for (auto [i, axis] : llvm::enumerate(axes)) {
-    int64_t first = axis.first(box.first[2 + i]);
-    int64_t last = axis.first(box.first[2 + i] + box.size[2 + i] - 1) +
-                   (axis.kernel - 1) * axis.dilation;
-    // A window that lies in the padding reads some element without coefficient.
+    auto [first, last] = axis.ends(box.first[2 + i], box.size[2 + i]);
+    // What reads the padding alone, or nothing, reads some element without
+    // coefficient.
     int64_t inFirst = std::clamp<int64_t>(first, 0, axis.size - 1);
-    int64_t inLast = std::clamp<int64_t>(last, 0, axis.size - 1);
+    int64_t inLast = std::clamp<int64_t>(last, inFirst, axis.size - 1);
     read.first[2 + i] = inFirst;
     read.size[2 + i] = inLast - inFirst + 1;
     if (trace) {
       trace->note(inFirst - first);
       trace->note(last - inLast);
+      if (transposed)
+        trace->note((box.first[2 + i] + axis.pad) % axis.stride);
     }
   }
   return read;
@@ -303,8 +349,8 @@ void ConvolutionStep::pull(const Part &part, Forms &forms) const {
     own[1] = group * perGroup;
     window.forEach([&](ArrayRef<int64_t> tap, int64_t tapAt) {
       for (auto [i, axis] : llvm::enumerate(axes)) {
-        own[2 + i] = axis.first(index[2 + i]) + tap[i] * axis.dilation;
-        if (own[2 + i] < 0 || own[2 + i] >= axis.size)
+        own[2 + i] = axis.of(index[2 + i], tap[i]);
+        if (own[2 + i] < 0)
           return;
       }
       WeightedSum{from,
@@ -313,17 +359,36 @@ void ConvolutionStep::pull(const Part &part, Forms &forms) const {
                   into.numbers.data() + size_t(into.box.find(own)) * forms.rows,
                   size_t(perGroup),
                   toStride,
-                  weights.data() + output * perGroup * taps + tapAt,
-                  size_t(perGroup * taps),
-                  size_t(taps),
+                  weights.data() + weightAt(output, 0, tapAt),
+                  size_t(taps * (transposed ? 1 : perGroup)),
+                  size_t(taps * (transposed ? outputsPerGroup : 1)),
                   forms.rows}
           .add();
     });
   });
 }
 
-std::unique_ptr<Step> ConvolutionStep::make(mp::ConvOp op,
-                                            TransferContext &ctx) {
+/// False where sizes or padding are not known.
+bool ConvolutionStep::setAxes(const Window &window, ArrayRef<int64_t> in,
+                              ArrayRef<int64_t> out) {
+  for (auto [i, dim] : llvm::enumerate(window.dims)) {
+    int64_t size = in[2 + i];
+    if (size <= 0 || out[2 + i] <= 0)
+      return false;
+    auto pads =
+        transposed ? std::pair(dim.padBegin, dim.padEnd) : window.pads(i, size);
+    if (!pads)
+      return false;
+    axes.push_back(
+        {dim.kernel, dim.stride, dim.dilation, pads->first, size, transposed});
+    taps *= dim.kernel;
+  }
+  return true;
+}
+
+template <typename OpT>
+std::unique_ptr<Step> ConvolutionStep::make(OpT op, TransferContext &ctx) {
+  constexpr bool isTransposed = std::is_same_v<OpT, mp::ConvTransposeOp>;
   MaybeShape in = getShape(op.getInput()), out = getShape(op.getResult());
   const FloatFormat *format = getFloatFormat(getElementType(op.getInput()));
   std::optional<WeightView> view = ctx.weights(op.getFilter());
@@ -331,44 +396,44 @@ std::unique_ptr<Step> ConvolutionStep::make(mp::ConvOp op,
       view->shape.size() != in->size() || out->size() != in->size() ||
       ctx.of(op.getInput()).mayBeNonFinite())
     return nullptr;
+  // Where the size of the result is given, runtimes differ in where they pad.
+  if constexpr (isTransposed)
+    if (!op.getOutputShape().empty() || op.getAutoPad().starts_with("SAME"))
+      return nullptr;
   auto step = std::make_unique<ConvolutionStep>();
   step->input = op.getInput();
-  int64_t outputs = view->shape[0], groups = op.getGroup();
-  step->perGroup = view->shape[1];
-  if (groups <= 0 || outputs % groups || (*in)[1] != step->perGroup * groups ||
-      (*out)[1] != outputs)
+  step->transposed = isTransposed;
+  int64_t groups = op.getGroup(), outputs = (*out)[1];
+  int64_t inputs = (*in)[1];
+  if (groups <= 0 || outputs <= 0 || outputs % groups || inputs % groups)
     return nullptr;
   step->outputsPerGroup = outputs / groups;
+  step->perGroup = inputs / groups;
+  if (isTransposed
+          ? view->shape[0] != inputs || view->shape[1] != step->outputsPerGroup
+          : view->shape[0] != outputs || view->shape[1] != step->perGroup)
+    return nullptr;
   Window window =
       Window::get(ArrayRef(view->shape).drop_front(2), op.getStrides(),
                   op.getDilations(), op.getPads(), op.getAutoPad());
-  for (auto [i, dim] : llvm::enumerate(window.dims)) {
-    int64_t size = (*in)[2 + i];
-    if (size <= 0 || (*out)[2 + i] <= 0)
-      return nullptr;
-    auto pads = window.pads(i, size);
-    if (!pads)
-      return nullptr;
-    step->axes.push_back(
-        {dim.kernel, dim.stride, dim.dilation, pads->first, size});
-    step->taps *= dim.kernel;
-  }
-  if (!step->setBias(op.getBias(), ctx))
+  if (!step->setAxes(window, *in, *out) || !step->setBias(op.getBias(), ctx))
     return nullptr;
   std::optional<std::vector<double>> numbers = readWeights(view);
   if (!numbers)
     return nullptr;
   step->weights = std::move(*numbers);
   std::vector<double> most =
-      magnitudesAlong(ctx.of(op.getInput()), 1, size_t((*in)[1]));
+      magnitudesAlong(ctx.of(op.getInput()), 1, size_t(inputs));
   const FloatFormat &sums = ctx.productFormat(op.getInput());
   for (int64_t output = 0; output < outputs; ++output) {
     double sum = step->biasMost();
     int64_t first = output / step->outputsPerGroup * step->perGroup;
-    for (int64_t i = 0; i < step->perGroup * step->taps; ++i)
-      sum = addUp(sum, mulUp(std::fabs(step->weights[size_t(
-                                 output * step->perGroup * step->taps + i)]),
-                             most[size_t(first + i / step->taps)]));
+    for (int64_t term = 0; term < step->perGroup; ++term)
+      for (int64_t tap = 0; tap < step->taps; ++tap)
+        sum = addUp(
+            sum,
+            mulUp(std::fabs(step->weights[step->weightAt(output, term, tap)]),
+                  most[size_t(first + term)]));
     step->losses.push_back(
         contractionError(sums, double(step->perGroup * step->taps + 4), sum));
   }
@@ -397,6 +462,7 @@ std::unique_ptr<Step> linear::makeProduct(OpResult result,
         return MatrixStep::make(result, op.getInput(), op.getWeight(), true, 1,
                                 op.getBias(), 1, ctx);
       })
-      .Case([&](mp::ConvOp op) { return ConvolutionStep::make(op, ctx); })
+      .Case<mp::ConvOp, mp::ConvTransposeOp>(
+          [&](auto op) { return ConvolutionStep::make(op, ctx); })
       .Default(nullptr);
 }

@@ -6,6 +6,7 @@ import re
 
 import numpy
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
@@ -224,8 +225,41 @@ def make_views(random, path):
     network.save(path, network.add("MatMul", [x, network.weights(channels * size * size, 3)], (1, 3)))
 
 
+def make_transposed(random, path):
+    """Transposed convolutions behind convolutions, along one axis to three: strides, dilations, uneven
+    padding, groups, positions that no element reaches."""
+    rank, channels = int(random.integers(1, 4)), 4
+    network = Network(random, (1, channels, *[5, 4, 3][:rank]))
+    x = "x"
+    for _ in range(int(random.integers(1, 4))):
+        sizes = network.shapes[x][2:]
+        kernel, stride, dilation = ([int(each) for each in random.integers(1, most + 1, rank)] for most in (3, 3, 2))
+        extra = [int(random.integers(0, each)) for each in stride]
+        reach = [each * (taps - 1) + 1 for each, taps in zip(dilation, kernel, strict=True)]
+        pads = [int(random.integers(0, each)) for each in 2 * reach]
+        out = [(size - 1) * each + more + far - first - last for size, each, more, far, first, last
+               in zip(sizes, stride, extra, reach, pads[:rank], pads[rank:], strict=True)]
+        if min(out) < 1 or max(out) > 16:
+            continue
+        groups = int(random.choice([1, 2]))
+        new = groups * int(random.integers(1, 3))
+        weights = network.weights(channels, new // groups, *kernel, scale=2)
+        y = network.add("ConvTranspose", [x, weights, network.weights(new)][:int(random.integers(2, 4))],
+                        (1, new, *out), strides=stride, dilations=dilation, pads=pads, group=groups,
+                        output_padding=extra)
+        y = network.function(y)
+        z = network.add("Conv", [y, network.weights(4, new, *[3] * rank)], (1, 4, *out), pads=[1] * 2 * rank)
+        x, channels = network.add("Sub", [z, network.add("Conv", [y, network.weights(4, new, *[1] * rank)],
+                                                         (1, 4, *out))], (1, 4, *out)), 4
+    if x == "x":
+        x = network.add("ConvTranspose", [x, network.weights(channels, 2, *[2] * rank)],
+                        (1, 2, *[2 * size for size in network.shapes[x][2:]]), strides=[2] * rank)
+    network.save(path, x)
+
+
 SEEDS = 16
-MAKERS = {"dense": make_dense, "convolutional": make_convolutional, "rows": make_rows, "views": make_views}
+MAKERS = {"dense": make_dense, "convolutional": make_convolutional, "rows": make_rows, "views": make_views,
+          "transposed": make_transposed}
 # Ops that have a step, by the names that ONNX has for them where those are others; of Linear and Embedding
 # test_forms_of_programs.
 NAMES = {"MatMul": {"MatMul"}, "BatchNorm": {"BatchNormalization"}, "LayerNorm": {"LayerNormalization"},
@@ -275,6 +309,32 @@ def test_differences_cancel(tmp_path):
     network.save(tmp_path / "m.onnx", output)
     bound = read_ranges(tmp_path / "m.onnx", "--input", "x=-1:1")["tensors"][output]
     assert 7.999 < bound["lo"] <= 8 <= bound["hi"] < 8.001
+
+
+@pytest.mark.parametrize("stride, dilation, extra, groups", [(1, 1, 0, 1), (2, 1, 1, 1), (3, 1, 0, 2), (3, 2, 2, 1)])
+@pytest.mark.parametrize("by_element", [False, True])
+def test_transposed_convolutions_are_linear(stride, dilation, extra, groups, by_element, tmp_path):
+    """Two products one behind the other have the bounds of the one matrix that they are, at each phase of a
+    stride."""
+    random = numpy.random.default_rng(stride)
+    network = Network(random, (1, 4, 6))
+    first, second = random.normal(0, 1, (6, 4, 3)), random.normal(0, 1, (6, 4 // groups, 3))
+    x = network.add("Conv", ["x", network.constant(first)], (1, 6, 6), pads=[1, 1])
+    out = 5 * stride + extra + 2 * dilation
+    x = network.add("ConvTranspose", [x, network.constant(second)], (1, 4, out), strides=[stride], pads=[1, 0],
+                    dilations=[dilation], output_padding=[extra], group=groups)
+    network.save(tmp_path / "m.onnx", x)
+    shape = (1, 4, 6)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    columns = [session.run(None, {"x": row.reshape(shape)})[0].ravel() for row in numpy.eye(24, dtype=numpy.float32)]
+    radius = random.uniform(0, 1, shape) if by_element else numpy.ones(shape)
+    numpy.savez(tmp_path / "box.npz", lo=-radius, hi=radius)
+    box = f"@{tmp_path / 'box.npz'}" if by_element else "-1:1"
+    matrix = numpy.array(columns, numpy.float64).T
+    largest = (abs(matrix) @ radius.ravel()).max()
+    bound = read_ranges(tmp_path / "m.onnx", "--input", f"x={box}", "--input", "x~0,0.05")["tensors"][x]
+    assert largest * (1 - 1e-6) <= bound["hi"] <= largest * (1 + 1e-4)
+    assert largest * (1 - 1e-6) <= -bound["lo"] <= largest * (1 + 1e-4)
 
 
 def test_rows_of_a_table(tmp_path):
