@@ -334,6 +334,7 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
         refineDifference(sub, value, ctx);
         refineAffine(sub, value, ctx);
         refineToLast(sub, value, ctx);
+        expectPartOfSum(sub, value, ctx);
         expectSquaredDistance(result, value, ctx);
       })
       .Case([&](mp::AddOp add) {
@@ -344,6 +345,8 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
       .Case([&](mp::ReduceSumOp sum) { refineShiftedSum(sum, value, ctx); })
       .Case([&](mp::LogOp log) { expectLogSoftmax(log, value, ctx); })
       .Case([&](mp::ExpOp exp) { expectMaskedExponential(exp, value, ctx); })
+      .Case<mp::SliceOp, mp::GatherOp>(
+          [&](auto) { expectPartOfSum(op, value, ctx); })
       .Case<mp::TriluOp, mp::WhereOp, mp::MaskedFillOp>(
           [&](auto) { refinePrefixDifference(op, value, ctx); });
   expectExpression(op, value, ctx);

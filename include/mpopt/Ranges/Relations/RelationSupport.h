@@ -97,6 +97,10 @@ void refinePrefixDifference(mlir::Operation *op, AbstractValue &value,
 /// them (PrefixDifference.cpp).
 void refineToLast(mlir::Operation *op, AbstractValue &value,
                   TransferContext &ctx);
+/// Expects elements of a running sum, and what one exceeds another by, to be
+/// sums of so many terms (RunningSumParts.cpp).
+void expectPartOfSum(mlir::Operation *op, AbstractValue &value,
+                     TransferContext &ctx);
 /// Expects the exponential of masked elements to be 0, and of others what they
 /// are expected to be (PrefixDifference.cpp).
 void expectMaskedExponential(mp::ExpOp op, AbstractValue &value,
