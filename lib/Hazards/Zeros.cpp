@@ -7,11 +7,16 @@
 #include "mpopt/Dialect/MaskUse.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
+#include "mpopt/Ranges/Value/TransferContext.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/Endian.h"
 
 #include <functional>
 
@@ -168,6 +173,76 @@ static bool expectsZero(const Cell &cell, double flushAt, bool exact,
   return exact && cell.likelyLo <= flushAt && cell.likelyHi >= -flushAt;
 }
 
+/// The op by which the value is taken from a table of FP32 numbers; null if it
+/// is not.
+static mp::GatherOp findTable(Value value) {
+  mp::GatherOp gather;
+  for (Operation *op = value.getDefiningOp(); op && !gather;
+       op = op->getOperand(0).getDefiningOp()) {
+    if (!isa<mp::CastOp>(op) && !isViewLike(op))
+      return {};
+    gather = dyn_cast<mp::GatherOp>(op);
+  }
+  Value table =
+      gather ? mpopt::peel(gather.getInput(), Peel::CastsAndViews) : Value();
+  return table && table.getDefiningOp<mp::ConstantOp>() &&
+                 getElementType(table).isF32()
+             ? gather
+             : mp::GatherOp();
+}
+
+/// The ops from the gather to the value.
+static SmallVector<Operation *, 4> stepsBehind(Operation *gather, Value value) {
+  llvm::SetVector<Operation *> steps;
+  SmallVector<Value> work = {value};
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    // What views take from a constant is part of the steps.
+    auto isNumber = [](Value value) {
+      return isa_and_present<mp::ConstantOp>(getMaker(value, Peel::Casts));
+    };
+    Operation *op = next.getDefiningOp();
+    if (!op || isNumber(next) || !steps.insert(op) || op == gather)
+      continue;
+    llvm::append_range(work, op->getOperands());
+  }
+  return llvm::to_vector<4>(llvm::reverse(steps));
+}
+
+SmallVector<Operation *, 4>
+mpopt::findLostOfTable(Value value, const RangeAnalysis &ranges) {
+  constexpr size_t kMost = 1 << 16; // numbers, a bound on time alone
+  std::optional<Expression> function =
+      Expression::ofValue(mpopt::peel(value, Peel::CastsAndViews));
+  mp::GatherOp gather =
+      function ? findTable(function->variable()) : mp::GatherOp();
+  const FloatFormat *format =
+      gather ? getFloatFormat(getElementType(gather.getResult())) : nullptr;
+  std::optional<ConstantBytes> bytes =
+      format
+          ? getConstantBytes(mpopt::peel(gather.getInput(), Peel::CastsAndViews)
+                                 .getDefiningOp<mp::ConstantOp>())
+          : std::nullopt;
+  size_t count = bytes ? bytes->data.size() / sizeof(float) : 0;
+  if (count < 2 || count > kMost)
+    return {};
+  std::vector<double> points(count), exact(count), stored(count);
+  for (size_t at = 0; at < count; ++at)
+    points[at] = llvm::bit_cast<float>(
+        llvm::support::endian::read32le(&bytes->data[at * sizeof(float)]));
+  function->evaluate(points, exact);
+  for (double &point : points)
+    point = format->round(point);
+  function->evaluate(points, stored, /*asStored=*/true);
+  Cell read = ranges.of(gather.getIndices()).hull();
+  bool isRow = TransferContext::rankOf(gather.getInput()) == 1;
+  for (size_t at = 0; at < count; ++at)
+    if (stored[at] == 0 && exact[at] != 0 &&
+        !(isRow && (double(at) < read.lo || double(at) > read.hi)))
+      return stepsBehind(gather, value);
+  return {};
+}
+
 std::optional<Certainty> mpopt::mayBeZero(Value value,
                                           const RangeAnalysis &ranges) {
   const AbstractValue &computed = ranges.preRounding(value);
@@ -195,6 +270,8 @@ std::optional<Certainty> mpopt::mayBeZero(Value value,
       found = Certainty::Likely;
     sure = std::max(sure.value_or(Certainty::Possible), found);
   }
+  if (sure == Certainty::Possible && !findLostOfTable(value, ranges).empty())
+    return Certainty::Likely;
   return sure;
 }
 

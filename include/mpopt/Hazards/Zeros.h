@@ -18,6 +18,13 @@ std::optional<Certainty> mayBeZero(mlir::Value value,
 /// True if `value` can be 0 only by rounding to its dtype.
 bool isZeroByRounding(mlir::Value value, const RangeAnalysis &ranges);
 
+/// The ops by which `value` is computed of a table's numbers, if their
+/// roundings alone make it 0 for one that is read: 1 - a of a schedule that
+/// begins next to 1. Each number of a table is read sooner or later. None for
+/// others.
+llvm::SmallVector<mlir::Operation *, 4>
+findLostOfTable(mlir::Value value, const RangeAnalysis &ranges);
+
 /// True if every element is 0 for a sample of zeros, silence or a black image:
 /// if every input is 0 that is no mask of integers. A value that is read in a
 /// body is not looked at.

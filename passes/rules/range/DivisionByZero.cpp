@@ -82,7 +82,18 @@ void DivisionByZero::judge(Operation *op, const RangeAnalysis &ranges) {
   bool counts = isCount(divisor, ranges);
   if (counts && isTrained(op))
     finding.reachedByTraining();
-  finding.message("the divisor " + describeZero(divisor, *sure, ranges));
+  auto lost = findLostOfTable(divisor, ranges);
+  if (lost.empty()) {
+    finding.message("the divisor " + describeZero(divisor, *sure, ranges));
+  } else {
+    std::string dtype = getDtypeName(getElementType(divisor));
+    lost.push_back(op);
+    finding
+        .message("the divisor is 0 in " + dtype +
+                 " for a number of the table that it is computed of")
+        .fix("keep-fp32", "look up the number and divide in f32",
+             FixAction::keepTogether(lost));
+  }
   watchZeros(finding, divisor, "divisor");
   const AbstractValue &computed = ranges.preRounding(divisor);
   Cell hull = computed.hull();

@@ -100,3 +100,26 @@ func.func @divisors(%x: tensor<64xf32> {mp.assume = {lo = -4.0 : f64, hi = 4.0 :
   %2 = mp.addcdiv %x, %x, %x : (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
   return %2 : tensor<64xf32>
 }
+
+// -----
+
+// 1 - a of a schedule: 0.9995 is 1 in bf16, which each run reads; of the second table no number is.
+func.func @schedule(%x: tensor<8xbf16>, %t: tensor<1xi64> {mp.assume = {lo = 0.0 : f64, hi = 3.0 : f64}}, %late: tensor<1xi64> {mp.assume = {lo = 1.0 : f64, hi = 3.0 : f64}}) -> (tensor<8xbf16>, tensor<8xbf16>) {
+  %table = mp.constant dense<[0.9995, 0.9, 0.5, 0.01]> : tensor<4xf32>
+  %a = mp.cast %table {origin = #mp.cast_origin<storage>} : (tensor<4xf32>) -> tensor<4xbf16>
+  %n = mp.constant dense<1.0> : tensor<f32>
+  %one = mp.cast %n {origin = #mp.cast_origin<storage>} : (tensor<f32>) -> tensor<bf16>
+  %g = mp.gather %a, %t : (tensor<4xbf16>, tensor<1xi64>) -> tensor<1xbf16>
+  %b = mp.sub %one, %g : (tensor<bf16>, tensor<1xbf16>) -> tensor<1xbf16>
+  // expected-note @below {{divisor in [0, 0.9}}
+  %r = mp.sqrt %b : (tensor<1xbf16>) -> tensor<1xbf16>
+  // expected-error @below {{the divisor is 0 in bf16 for a number of the table that it is computed of [MP206 likely]}}
+  %0 = mp.div %x, %r : (tensor<8xbf16>, tensor<1xbf16>) -> tensor<8xbf16>
+  %h = mp.gather %a, %late : (tensor<4xbf16>, tensor<1xi64>) -> tensor<1xbf16>
+  %c = mp.sub %one, %h : (tensor<bf16>, tensor<1xbf16>) -> tensor<1xbf16>
+  // expected-note @below {{divisor in}}
+  %s = mp.sqrt %c : (tensor<1xbf16>) -> tensor<1xbf16>
+  // expected-error @below {{the divisor may be 0 [MP206 possible]}}
+  %1 = mp.div %x, %s : (tensor<8xbf16>, tensor<1xbf16>) -> tensor<8xbf16>
+  return %0, %1 : tensor<8xbf16>, tensor<8xbf16>
+}
