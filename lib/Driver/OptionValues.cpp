@@ -68,17 +68,27 @@ static Error parseDistribution(StringRef text, StringRef name, StringRef value,
 Error mpopt::parseInput(StringRef text,
                         std::map<std::string, InputRange> &inputs) {
   size_t tilde = text.rfind('~'), equals = text.rfind('=');
-  if (tilde != StringRef::npos && (equals == StringRef::npos || tilde > equals))
-    return parseDistribution(text, text.take_front(tilde),
-                             text.drop_front(tilde + 1), inputs);
+  if (tilde != StringRef::npos &&
+      (equals == StringRef::npos || tilde > equals)) {
+    StringRef name = text.take_front(tilde), value = text.drop_front(tilde + 1);
+    // NAME=LO:HI~MEAN,STD says both.
+    auto [bounded, bound] = name.rsplit('=');
+    if (bound.contains(':')) {
+      if (Error error = parseInput(name, inputs))
+        return error;
+      name = bounded;
+    }
+    return parseDistribution(text, name, value, inputs);
+  }
   // A file name may hold `=`, so `=@` is looked for first.
   size_t at = text.find("=@");
   if (at != StringRef::npos)
     equals = at;
   StringRef name = text.take_front(equals == StringRef::npos ? 0 : equals);
-  if (name.empty())
+  if (name.empty() || text.contains(",mean=") || text.contains(",std="))
     return fail("--input: '" + text +
-                "' is not NAME=LO:HI, NAME=@FILE.npz or NAME~MEAN,STD");
+                "' is not NAME=LO:HI, NAME=@FILE.npz, NAME~MEAN,STD or "
+                "NAME=LO:HI~MEAN,STD");
   StringRef value = text.drop_front(equals + 1);
   InputRange &input = inputs[name.str()];
   if (value.consume_front("zipf:")) {

@@ -152,7 +152,7 @@ defm input : Valued<"input">, Group<assumed>, InAssuming, Flags<[Repeated]>,
   MetaVarName<"NAME=LO:HI">,
   HelpText<"every element of that input lies in [LO, HI]. NAME=@FILE.npz: the "
            "same from arrays lo and hi, or from samples under the input's "
-           "name, by channel where they differ. NAME~MEAN,STD: its likely distribution. Under --train of "
+           "name, by channel where they differ. NAME~MEAN,STD: its likely distribution, NAME=LO:HI~MEAN,STD: both. Under --train of "
            "targets, too, also NAME=zipf:S">;
 defm calibration : Valued<"calibration">, Group<assumed>,
   Visibility<[InCheck]>, MetaVarName<"FILE">,

@@ -16,8 +16,9 @@ namespace mpopt {
 llvm::Expected<Interval> parseInterval(llvm::StringRef option,
                                        llvm::StringRef text);
 
-/// Parses `NAME=LO:HI`, `NAME=@FILE.npz`, `NAME~MEAN,STD` or `NAME=zipf:S` into
-/// `inputs`. A bound and distributions of the same input combine.
+/// Parses `NAME=LO:HI`, `NAME=@FILE.npz`, `NAME~MEAN,STD`,
+/// `NAME=LO:HI~MEAN,STD` or `NAME=zipf:S` into `inputs`. A bound and
+/// distributions of the same input combine.
 llvm::Error parseInput(llvm::StringRef text,
                        std::map<std::string, InputRange> &inputs);
 
