@@ -82,7 +82,7 @@ static Value findPart(Operation *op, const Part &part) {
   if (axis < 0)
     return {};
   if (auto concat = dyn_cast<mp::ConcatOp>(op)) {
-    if (concat.getAxis() != axis && concat.getAxis() != -part.axis)
+    if (int64_t own(concat.getAxis()); own != axis && own != -part.axis)
       return {};
     int64_t begin = 0;
     for (Value operand : op->getOperands()) {
