@@ -48,6 +48,16 @@ static void restoreGraph(Graph &graph) {
   graph.proto->mutable_node()->Swap(&nodes);
 }
 
+/// True if casts made the floats of integers or truth values.
+static bool isOfWhole(const Value *value) {
+  while (value && value->maker && value->maker->isStandard("Cast")) {
+    value = value->maker->inputs.front();
+    if (value && !value->kind.isFloat() && !isLow(value))
+      return true;
+  }
+  return false;
+}
+
 RestoredModel convert::restoreRoundings(Model &model) {
   RestoredModel restored;
   for (const Value *input : model.main.inputs)
@@ -62,6 +72,9 @@ RestoredModel convert::restoreRoundings(Model &model) {
           !node->isStandard("Constant") &&
           !llvm::is_contained(model.main.outputs, value))
         restored.tensors.push_back(value->name);
+  for (const Value *output : model.main.outputs)
+    if (isOfWhole(output))
+      restored.wholeOutputs.push_back(output->name);
   Conversion ignored;
   restored.isChanged = convert::widenAll(model.proto, ignored);
   if (restored.isChanged)

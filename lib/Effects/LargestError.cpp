@@ -120,7 +120,8 @@ double mpopt::largestError(SquaredError &error, double count, double most,
                            std::vector<OutputEffect::Sum> &sums) {
   double largest = 0, sum = error.sum;
   for (const Stepped &step : error.steps) {
-    double chance = -std::expm1(-step.share * count * kRuns);
+    double chance = error.isOfWhole ? std::min(step.share, 1.0)
+                                    : -std::expm1(-step.share * count * kRuns);
     largest = std::max(largest, std::sqrt(step.step) * chance);
     sum = std::max(0.0, sum - step.square);
     sums.push_back({{step.value},

@@ -67,6 +67,9 @@ struct SquaredError {
   Proportional proportional;
   /// Of the output: samples, tokens or pixels.
   double rows = 1;
+  /// It is a cast of integers or truth values: the share that changes counts,
+  /// as it does of these.
+  bool isOfWhole = false;
   /// The largest error as if all rows were hit alike, once `largestError` has
   /// been asked: that of causes which hit none.
   double even = 0;

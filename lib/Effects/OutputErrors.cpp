@@ -25,6 +25,7 @@
 #include "mpopt/Propagate/Branches.h"
 #include "mpopt/Propagate/LoopStates.h"
 #include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Propagate/OpKind.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
 using namespace mlir;
@@ -78,6 +79,16 @@ static double countRows(Value value) {
     return countElements(value);
   int64_t channels = shape->size() > 3 ? (*shape)[1] : shape->back();
   return countElements(value) / double(std::max<int64_t>(channels, 1));
+}
+
+/// True if the elements are integers or truth values in another type.
+static bool isOfWhole(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (op && getOpKind(op) == OpKind::Copy && op->getNumOperands() == 1 &&
+         isa<FloatType>(getElementType(op->getOperand(0))))
+    op = op->getOperand(0).getDefiningOp();
+  return op && getOpKind(op) == OpKind::Copy && op->getNumOperands() == 1 &&
+         isa<IntegerType>(getElementType(op->getOperand(0)));
 }
 
 /// The same, without those that have no error.
@@ -310,6 +321,7 @@ OutputErrors::OutputErrors(ModuleOp module, const RangeAnalysis &ranges,
   for (auto [index, part] : llvm::enumerate(parts)) {
     part.size = sizeOf(part.value, ranges);
     part.rows = countRows(part.value);
+    part.isOfWhole = isOfWhole(part.value);
     if (!part.size)
       part.setUnknown(describeUnestimated(part.value, ranges));
     else if (gradients.lacks(index))

@@ -31,9 +31,10 @@ def _stored(array, dtype: str):
 
 
 class Difference:
-    """The differences of one value over all runs."""
+    """The differences of one value over all runs. `whole`: its floats are casts of integers or truth values."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool = False) -> None:
+        self.whole = whole
         self.far = self.size = 0.0
         self.lost = self.changed = self.others = 0
         self.misfit = ""
@@ -50,7 +51,7 @@ class Difference:
     def _add(self, wanted, had) -> None:
         if wanted.shape != had.shape:
             self.misfit = f"has shape {list(had.shape)}, not {list(wanted.shape)}"
-        elif wanted.dtype.kind != "f":
+        elif self.whole or wanted.dtype.kind != "f":
             self.others += wanted.size
             self.changed += int((wanted != had).sum())
         else:
@@ -110,7 +111,7 @@ def _parse(arguments) -> argparse.Namespace:
     parser.add_argument("--data", type=pathlib.Path)
     parser.add_argument("--random")
     parser.add_argument("--assumed", type=pathlib.Path)
-    for name in ("--source-low", "--result-low", "--tensor", "--output"):
+    for name in ("--source-low", "--result-low", "--tensor", "--output", "--whole"):
         parser.add_argument(name, action="append", default=[])
     parser.add_argument("--tensors", action="store_true")
     parser.add_argument("--progress", type=int)
@@ -122,7 +123,7 @@ def _verify(options) -> dict:
     feeds = (_feeds.load_steps(options.data, source) if options.data else
              _feeds.draw_steps(read_steps(options.random), source, _feeds.read_assumptions(options.assumed), {}))
     low = [_read_low(options.source_low), _read_low(options.result_low)]
-    found: dict[str, Difference] = {value.name: Difference() for value in source.get_outputs()}
+    found: dict[str, Difference] = {value.name: Difference(value.name in options.whole) for value in source.get_outputs()}
     names = list(found)
     progress, done = None, 0
     # Never closed here: it is a copy of the caller's.

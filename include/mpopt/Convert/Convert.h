@@ -95,6 +95,8 @@ struct RestoredModel {
   std::vector<std::pair<std::string, std::string>> lowInputs;
   /// Floats that nodes of the main graph give, outputs left out.
   std::vector<std::string> tensors;
+  /// Outputs that are casts of integers or truth values.
+  std::vector<std::string> wholeOutputs;
   /// False if nothing was of 16 bits.
   bool isChanged = false;
 };

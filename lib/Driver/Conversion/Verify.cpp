@@ -214,6 +214,8 @@ static Expected<VerifiedConversion> runOnnx(const Options &options,
     words.push_back(makeWord("--source-low", type + ":" + name));
   for (const auto &[name, type] : to.restored.lowInputs)
     words.push_back(makeWord("--result-low", type + ":" + name));
+  for (const std::string &name : from.restored.wholeOutputs)
+    words.push_back(makeWord("--whole", name));
   if (wantsTensors)
     for (const std::string &name : to.restored.tensors)
       words.push_back(makeWord("--tensor", name));

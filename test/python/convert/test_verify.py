@@ -152,3 +152,15 @@ def test_bf16_is_rounded_to_nearest_even():
     x[:3] = [1.00390625, 1.01171875, 3.4e38]  # ties, and past the last number
     wanted = np.clip(x, -3.3895314e38, 3.3895314e38).astype(ml_dtypes.bfloat16).astype(np.float32)
     np.testing.assert_array_equal(_stored(x, "bf16"), wanted)
+
+
+def test_truth_values_that_are_floats_count_by_their_share(tmp_path):
+    """FP16 rounds one of eight numbers to the threshold, so that one of eight floats is 0 and not 1."""
+    x = np.array([[0.50001, *np.linspace(0.6, 0.9, 7)]], np.float32)
+    made = model("""g (float[8] x) => (float[8] mask) <float half = {0.5}> {
+      b = Greater (x, half)
+      mask = Cast <to = 1> (b)
+    }""")
+    report = verify(tmp_path, made, {"x": x}, "--to", "fp16", "--max-error", "0.2")
+    [mask] = report["verified"]["outputs"]
+    assert (mask["error"], mask["changed"]) == (0, 1 / 8)
