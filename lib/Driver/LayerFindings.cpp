@@ -29,6 +29,7 @@ private:
   void judgeGrowth();
   void judgeZeros();
   void judgeSums();
+  void judgeRows();
   std::string describeWayOut() const;
 
   const TrainConfig &config;
@@ -197,6 +198,36 @@ void LayerFaults::judgeSums() {
   }
 }
 
+/// MP426 of rows, which the weight gradient adds over: those of the batch that
+/// the model was exported with.
+void LayerFaults::judgeRows() {
+  // TransformerEngine takes any multiple of 8, torchao of 16.
+  constexpr int64_t kRows = 8;
+  const Fp8Recipe &recipe = *config.fp8.recipe;
+  if (config.fp8.misfits == TrainFp8::Misfits::Padded ||
+      recipe.wideWeightGradient)
+    return;
+  const LayerReport *first = nullptr;
+  unsigned count = 0;
+  for (const LayerReport &layer : report.layers) {
+    bool isLinear = layer.op.type == "MatMul" || layer.op.type == "Gemm";
+    if (!isLinear || layer.kept || layer.m <= 0 || layer.m % kRows == 0 ||
+        layer.k % recipe.multiple || layer.n % recipe.multiple)
+      continue;
+    first = first ? first : &layer;
+    ++count;
+  }
+  if (first)
+    blame("fp8-sizes", config.fp8.by,
+          "the weight gradient at '" + first->output + "' adds over " +
+              Twine(first->m) + (first->m == 1 ? " row" : " rows") +
+              ", no multiple of " + Twine(kRows) +
+              ", which kernels of the recipe need" +
+              (count > 1 ? "; so do those of " + Twine(count - 1).str() +
+                               " more layers"
+                         : std::string()));
+}
+
 std::vector<TrainFault> LayerFaults::find() {
   // Otherwise the step is estimated with each layer in FP8.
   std::vector<std::string> modules;
@@ -209,6 +240,7 @@ std::vector<TrainFault> LayerFaults::find() {
   judgeGrowth();
   judgeZeros();
   judgeSums();
+  judgeRows();
   return std::move(faults);
 }
 

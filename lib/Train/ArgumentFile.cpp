@@ -123,14 +123,14 @@ ConfigNode mpopt::readArgumentFile(StringRef text) {
   result.kind = ConfigNode::Kind::Map;
   StringMap<std::string> variables;
   StringMap<size_t> places;
-  ConfigNode *flag = nullptr;
-  // Every flag that is read has one value; words after it may belong to the
-  // next command.
+  ConfigNode *flag = nullptr, *last = nullptr;
+  // A flag has one value for those who ask for one. Words after it may belong
+  // to the next command, or to a list, which has them as items.
   auto addValue = [&](StringRef value) {
     unsigned line = flag->line;
     *flag = ConfigNode::fromPlain(value);
     flag->line = line;
-    flag = nullptr;
+    last = std::exchange(flag, nullptr);
   };
   for (const auto &[word, line] : splitWords(text)) {
     if (isFlag(word)) {
@@ -143,6 +143,7 @@ ConfigNode mpopt::readArgumentFile(StringRef text) {
       flag = &result.entries[place->second].value;
       *flag = ConfigNode();
       flag->line = line;
+      last = nullptr;
       if (!value.empty())
         addValue(expand(value.str(), variables));
       continue;
@@ -151,11 +152,13 @@ ConfigNode mpopt::readArgumentFile(StringRef text) {
     if (name.size() < word.size() && isName(name)) {
       if (!value.empty())
         variables[name] = expand(value.str(), variables);
-      flag = nullptr;
+      flag = last = nullptr;
       continue;
     }
     if (flag)
       addValue(expand(word, variables));
+    else if (last)
+      last->items.push_back(ConfigNode::fromPlain(word));
   }
   return result;
 }

@@ -5,7 +5,7 @@
 // Defaults: deepspeed/runtime/precision_config.py, constants.py, engine.py
 // (`communication_data_type`).
 
-#include "ConfigReader.h"
+#include "Fp8Reader.h"
 
 #include <cmath>
 
@@ -160,6 +160,14 @@ static void readStateTypes(TrainConfig &config, const Section &fp16,
     config.optimizer.state = TrainType::BF16;
 }
 
+/// A section that people write and DeepSpeed does not read.
+static void judgeFp8(const Section &top) {
+  if (top.section("fp8").truth("enabled") == true)
+    top.blame(kRefused, "fp8",
+              "has no effect: DeepSpeed reads no such section, and layers in "
+              "FP8 are those that the model itself has");
+}
+
 static void readDataTypes(TrainConfig &config, const Section &data) {
   config.reduce.accumulate = data.type("grad_accum_dtype");
   data.warnOfOthers();
@@ -216,6 +224,7 @@ void mpopt::readDeepSpeed(ConfigReader &reader, const Section &top,
     fillIn(config.precision, std::string("fp32"));
 
   readDataTypes(config, top.section("data_types"));
+  judgeFp8(top);
   config.batch.micro = top.integer("train_micro_batch_size_per_gpu", 1);
   config.batch.accumulate = top.integer("gradient_accumulation_steps", 1);
   config.batch.total = top.integer("train_batch_size", 1);

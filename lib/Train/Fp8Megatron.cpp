@@ -7,6 +7,7 @@
 
 #include "Fp8Reader.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
@@ -37,6 +38,72 @@ static void judgeRecipe(const Section &flags, StringRef recipe, TrainFp8 &fp8) {
     flags.blame(kRefused, "fp8-output-proj",
                 "is for --fp8-recipe mxfp8 only, and the recipe is " + recipe);
   judgeMargin(flags, "fp8-margin", fp8);
+}
+
+/// True if a word of the flag's value, which may be a list, is `word`.
+static bool lists(const Section &flags, StringRef key, StringRef word) {
+  const ConfigNode *node = flags.take(key);
+  if (!node)
+    return false;
+  SmallVector<StringRef> words;
+  StringRef(node->text).split(words, ' ');
+  return llvm::is_contained(words, word) ||
+         llvm::any_of(node->items, [&](const ConfigNode &item) {
+           return item.text == word;
+         });
+}
+
+/// Flags that other flags make void or refused.
+static void judgeCombinations(const Section &flags, bool isOn, bool isFp8,
+                              StringRef recipe) {
+  bool recomputes = lists(flags, "recompute-modules", "moe_act") ||
+                    lists(flags, "recompute-modules", "layernorm");
+  std::string dispatcher =
+      flags.word("moe-token-dispatcher-type").value_or("allgather");
+  bool isDense = dispatcher == "allgather" || dispatcher == "alltoall_seq";
+  bool isCustom = isFp8 && recipe == "custom";
+  bool gathers = flags.has("fp8-param-gather");
+  const struct {
+    StringLiteral key;
+    bool isWrong;
+    std::string text;
+  } kinds[] = {
+      {"recompute-modules", isFp8 && recipe == "delayed" && recomputes,
+       "has moe_act or layernorm, which is refused with --fp8-recipe delayed"},
+      {"moe-router-padding-for-quantization", !isOn || isDense,
+       !isOn ? "is refused without --fp8-format or --fp4-format"
+             : "is refused with --moe-token-dispatcher-type " + dispatcher},
+      {"moe-router-padding-for-fp8", !isOn || isDense,
+       !isOn ? "is refused without --fp8-format or --fp4-format"
+             : "is refused with --moe-token-dispatcher-type " + dispatcher},
+      {"fp8-recipe", isCustom && !flags.has("fp8-quantizer-factory"),
+       "is custom, which is refused without --fp8-quantizer-factory"},
+      {"fp8-quantizer-factory", isFp8 && !isCustom,
+       ("is passed over: it is for --fp8-recipe custom, and the recipe is " +
+        recipe)
+           .str()},
+      {"fp4-param-gather", !flags.has("fp4-format"),
+       "is refused without --fp4-format"},
+      {"optimizer-cpu-offload", gathers && recipe != "delayed",
+       ("is refused beside --fp8-param-gather with --fp8-recipe " + recipe +
+        ": with delayed only")
+           .str()},
+      {"moe-single-grouped-weight", isFp8 && recipe != "mxfp8",
+       ("is for --fp8-recipe mxfp8 only, and the recipe is " + recipe).str()},
+      {"activation-func-fp8-input-store", !flags.has("swiglu"),
+       "is refused without --swiglu"},
+      {"fp8-dot-product-attention", isFp8 && recipe == "blockwise",
+       "is passed over: --fp8-recipe blockwise has no FP8 attention"},
+      {"fp8-param-gather", isOn && flags.has("use-torch-fsdp2"),
+       "is turned off under --use-torch-fsdp2: TransformerEngine 2 gathers "
+       "16 bits there"},
+      {"overlap-param-gather-with-optimizer-step",
+       flags.has("reuse-grad-buf-for-mxfp8-param-ag"),
+       "is refused beside --reuse-grad-buf-for-mxfp8-param-ag"},
+  };
+  for (const auto &kind : kinds)
+    if (flags.has(kind.key) && kind.isWrong)
+      flags.blame(kRefused, kind.key, kind.text);
 }
 
 /// Flags that count with FP8 or FP4 only.
@@ -83,6 +150,15 @@ static void readEnds(const Section &flags, bool isFp4, TrainFp8 &fp8) {
                     "(--num-layers-at-start-in-bf16) and " +
                     Twine(end) + " at the end of " + Twine(*layers) +
                     " in BF16: none is left");
+  int64_t stages = flags.integer("pipeline-model-parallel-size", 1).value_or(1);
+  for (auto [key, count] :
+       {std::pair<StringRef, int64_t>{"num-layers-at-start-in-bf16", start},
+        {"num-layers-at-end-in-bf16", end}})
+    if (isKept && layers && stages > 1 && count > *layers / stages &&
+        start + end < *layers)
+      flags.blame(kRefused, flags.has(key) ? key : "first-last-layers-bf16",
+                  "keeps " + Twine(count) + " layers in BF16, more than the " +
+                      Twine(*layers / stages) + " of a pipeline stage");
   for (StringRef key :
        {"num-layers-at-start-in-bf16", "num-layers-at-end-in-bf16"})
     if (!isKept && flags.has(key) && flags.integer(key, 0) != 0)
@@ -143,8 +219,17 @@ void mpopt::readMegatronFp8(ConfigReader &reader, const Section &flags) {
   if (said && !format && !fp4 && !isOpen)
     flags.blame(kRefused, "fp8-recipe",
                 "without --fp8-format: nothing is in FP8");
-  if (!isOpen)
+  if (!isOpen) {
     judgeParameters(flags, format || fp4, recipe == "mxfp8");
+    judgeCombinations(flags, format || fp4, format.has_value(), recipe);
+  }
+  if (format && *format != "e4m3" && *format != "hybrid")
+    flags.blame(kRefused, "fp8-format",
+                "is " + shown(*format) + ", none of e4m3 and hybrid");
+  if (format && toOwn(recipe).empty() && recipe != "custom")
+    flags.blame(kRefused, "fp8-recipe",
+                "is " + shown(recipe) +
+                    ", none of delayed, tensorwise, blockwise, mxfp8, custom");
   StringRef on = format ? "fp8-format" : "fp4-format";
   if (format || fp4) {
     fp8.by = flags.keyOf(on);

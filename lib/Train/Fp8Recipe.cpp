@@ -8,6 +8,7 @@
 
 #include "Fp8Reader.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
 #include <limits>
@@ -50,6 +51,47 @@ static void judgeFp4(const Section &recipe, const TrainFp8 &fp8) {
         "stay in BF16 (disable)");
 }
 
+/// Fields that the class of the recipe refuses or does not have.
+static void judgeFields(const Section &recipe, StringRef name) {
+  bool isOfBlocks = name == "block128", isDelayed = name.starts_with("delayed"),
+       isFp4 = name.starts_with("nvfp4");
+  for (StringRef key : {"fp8_dpa", "fp8_mha"})
+    if (isOfBlocks && recipe.truth(key) == true)
+      recipe.blame(kRefused, key,
+                   "is true, which is refused with scales of blocks");
+  auto isSquare = [&](StringRef key, int64_t usual) {
+    return isOfBlocks && recipe.integer(key, 1).value_or(usual) == 2;
+  };
+  bool x = isSquare("x_block_scaling_dim", 1),
+       w = isSquare("w_block_scaling_dim", 2),
+       gradient = isSquare("grad_block_scaling_dim", 1);
+  if (x + w + gradient > 1)
+    recipe.blame(kRefused, x ? "x_block_scaling_dim" : "grad_block_scaling_dim",
+                 "is 2 beside another 2: no kernel multiplies two operands in "
+                 "square blocks");
+  if (isDelayed && recipe.has("backward_override") &&
+      recipe.word("backward_override"))
+    recipe.blame(kRefused, "backward_override",
+                 "is refused with delayed scales");
+  for (StringRef key : {"amax_history_len", "amax_compute_algo", "reduce_amax"})
+    if (!isDelayed && recipe.take(key))
+      recipe.blame(kRefused, key,
+                   "is a field of DelayedScaling alone, and the recipe has "
+                   "scales of the tensor itself");
+  if (std::string algorithm = recipe.word("amax_compute_algo").value_or("max");
+      algorithm != "max" && algorithm != "most_recent")
+    recipe.blame(kRefused, "amax_compute_algo",
+                 "is " + shown(algorithm) + ", none of max and most_recent");
+  if (std::string format = recipe.word("fp8_format").value_or("E4M3");
+      isFp4 && StringRef(format).upper() != "E4M3")
+    recipe.blame(kRefused, "fp8_format",
+                 "is " + shown(format) + ", and scales of NVFP4 are E4M3");
+  if (std::string scope = recipe.word("nvfp4_4over6").value_or("none");
+      isFp4 && scope != "none" && recipe.truth("disable_rht") != true)
+    recipe.blame(kRefused, "nvfp4_4over6",
+                 "is not implemented beside rotations (disable_rht)");
+}
+
 void mpopt::readFp8Recipe(ConfigReader &reader, const Section &top) {
   TrainFp8 &fp8 = reader.config.fp8;
   top.ignore({"schema", "world", "interval"});
@@ -79,6 +121,7 @@ void mpopt::readFp8Recipe(ConfigReader &reader, const Section &top) {
   judgeMargin(top, "margin", fp8);
   if (known == "delayed")
     judgeHistory(top, "amax_history_len", "amax_compute_algo", 1024, "max");
+  judgeFields(top, known);
   judgeSums(top, known == "block128", fp8);
   if (StringRef(known).starts_with("nvfp4"))
     judgeFp4(top, fp8);
@@ -89,9 +132,10 @@ void mpopt::readFp8Recipe(ConfigReader &reader, const Section &top) {
         "is false under sequence parallelism: each rank sees other tokens "
         "of one tensor and has a scale of its own, and reads gathered "
         "codes by it");
-  top.ignore({"fp8_gemm_fprop", "fp8_gemm_dgrad", "fp8_gemm_wgrad",
-              "amax_history_len", "amax_compute_algo", "fp8_dpa", "fp8_mha",
-              "disable_stochastic_rounding", "disable_rht"});
+  top.ignore({"fp8_gemm_fprop", "fp8_gemm_dgrad", "fp8_gemm_wgrad", "fp8_dpa",
+              "fp8_mha", "disable_stochastic_rounding", "disable_rht",
+              "backward_override", "nvfp4_4over6", "x_block_scaling_dim",
+              "w_block_scaling_dim", "grad_block_scaling_dim"});
   top.warnOfOthers();
 }
 
@@ -100,12 +144,36 @@ void mpopt::readFp8Recipe(ConfigReader &reader, const Section &top) {
 //===----------------------------------------------------------------------===//
 
 static void judgeEngine(const Section &settings, TrainFp8 &fp8) {
+  std::string algorithm =
+      StringRef(settings.word("amax_compute_algo").value_or("max")).lower();
+  if (algorithm != "max" && algorithm != "most_recent")
+    settings.blame(kRefused, "amax_compute_algo",
+                   "is " + shown(algorithm) + ", none of max and most_recent");
+  if (settings.truth("use_mxfp8_block_scaling") == true) {
+    // Fields that have the launcher's own default are not passed on.
+    fp8.setRecipe("mxfp8");
+    if (settings.integer("amax_history_len", 0).value_or(1024) != 1024)
+      settings.blame(kRefused, "amax_history_len",
+                     "is refused with use_mxfp8_block_scaling");
+    if (settings.has("amax_compute_algo") && algorithm != "most_recent")
+      settings.blame(kRefused, "amax_compute_algo",
+                     "is refused with use_mxfp8_block_scaling");
+    return;
+  }
   for (auto [wrong, right] : {std::pair<StringRef, StringRef>{
                                   "amax_history_length", "amax_history_len"},
                               {"amax_compute_algorithm", "amax_compute_algo"}})
     if (settings.has(wrong))
       settings.blame(kRefused, wrong,
                      "is passed over: the launcher reads " + right);
+  std::string wide = settings.word("override_linear_precision").value_or("");
+  SmallVector<StringRef> products;
+  StringRef(wide).split(products, ',');
+  if (products.size() == 3 && llvm::all_of(products, [](StringRef product) {
+        return product.trim(" ()[]").equals_insensitive("true");
+      }))
+    settings.blame(kRefused, "override_linear_precision",
+                   "has true for all three products: nothing is in FP8");
   // TERecipeKwargs' own defaults.
   judgeHistory(settings, "amax_history_len", "amax_compute_algo", 1024,
                "most_recent");
@@ -116,9 +184,15 @@ static void judgeEngine(const Section &settings, TrainFp8 &fp8) {
 /// Settings that another backend reads.
 static void judgeOthers(const Section &settings, StringRef backend) {
   constexpr std::pair<StringLiteral, StringLiteral> kReaders[] = {
-      {"fp8_format", "TE"},        {"amax_history_len", "TE"},
-      {"amax_compute_algo", "TE"}, {"override_linear_precision", "TE"},
-      {"pad_inner_dim", "AO"},     {"enable_fsdp_float8_all_gather", "AO"},
+      {"fp8_format", "TE"},
+      {"amax_history_len", "TE"},
+      {"amax_compute_algo", "TE"},
+      {"override_linear_precision", "TE"},
+      {"margin", "TE"},
+      {"interval", "TE"},
+      {"use_mxfp8_block_scaling", "TE"},
+      {"pad_inner_dim", "AO"},
+      {"enable_fsdp_float8_all_gather", "AO"},
       {"opt_level", "MSAMP"}};
   for (auto [key, reader] : kReaders)
     if (settings.has(key) && reader != backend)
@@ -147,17 +221,25 @@ void mpopt::readAccelerateFp8(ConfigReader &reader, const Section &top,
   if (!settings)
     return;
   judgeOthers(settings, isTorch ? "AO" : backend);
+  // FP8BackendType's, and the other name of one.
+  constexpr StringLiteral kBackends[] = {"TE", "MSAMP", "AO", "TORCHAO"};
+  if (!llvm::is_contained(kBackends, backend))
+    settings.blame(kRefused, "backend",
+                   "is " + shown(backend) + ", none of AO, TE and MSAMP");
   if (!isTorch) {
     if (backend == "TE")
       judgeEngine(settings, fp8);
     return;
   }
-  if (settings.truth("pad_inner_dim").value_or(false))
+  Section fsdp = top.section("fsdp_config");
+  if (fsdp && fsdp.truth("fsdp_cpu_ram_efficient_loading").value_or(false))
+    fsdp.blame(kRefused, "fsdp_cpu_ram_efficient_loading",
+               "is true, which is refused with backend " + backend);
+  if (settings.truth("pad_inner_dim").value_or(true))
     fp8.misfits = TrainFp8::Misfits::Padded;
   else
     fp8.by = settings.keyOf("pad_inner_dim");
-  int64_t version =
-      top.section("fsdp_config").integer("fsdp_version", 1).value_or(1);
+  int64_t version = fsdp.integer("fsdp_version", 1).value_or(1);
   if (settings.truth("enable_fsdp_float8_all_gather") == true && version < 2)
     settings.blame(kRefused, "enable_fsdp_float8_all_gather",
                    "is FSDP2's, and fsdp_version is " + Twine(version));

@@ -13,6 +13,66 @@
 using namespace llvm;
 using namespace mpopt;
 
+/// `cast_config_OPERAND`: type and grain, by hand in the place of a recipe.
+struct CastSetting {
+  bool isOff = false, isRow = false;
+  std::optional<TrainType> type;
+};
+
+static CastSetting readCast(const Section &top, StringRef key,
+                            CastSetting setting = {}) {
+  Section cast = top.section(key);
+  if (!cast)
+    return setting;
+  setting.isOff = cast.word("scaling_type").value_or("dynamic") == "disabled";
+  setting.isRow =
+      cast.word("scaling_granularity").value_or("tensorwise") == "axiswise";
+  if (std::optional<TrainType> type = cast.type("target_dtype"))
+    setting.type = type;
+  return setting;
+}
+
+/// Settings of torchao's Float8LinearConfig that are given one by one.
+static void readCasts(const Section &top, TrainFp8 &fp8) {
+  // By operand: that of its first product, and of its second.
+  constexpr StringLiteral kKeys[] = {"cast_config_input", "cast_config_weight",
+                                     "cast_config_grad_output"};
+  constexpr StringLiteral kOthers[] = {
+      "cast_config_input_for_grad_weight", "cast_config_weight_for_grad_input",
+      "cast_config_grad_output_for_grad_weight"};
+  CastSetting first[3], second[3];
+  for (int i = 0; i < 3; ++i) {
+    first[i] = readCast(top, kKeys[i]);
+    second[i] = readCast(top, kOthers[i], first[i]);
+    if (first[i].type != second[i].type)
+      top.blame(kRefused, kOthers[i],
+                "has another target_dtype than " + kKeys[i] +
+                    ": an operand has one in both of its products");
+    if (first[i].type == TrainType::F8E5M2 && i < 2)
+      top.blame(kScaling, kKeys[i],
+                "is E5M2: two bits of a number on the way forward");
+  }
+  const struct {
+    StringLiteral key;
+    bool isWrong;
+    StringLiteral product;
+  } products[] = {
+      {kKeys[0], first[0].isOff != first[1].isOff, "the output"},
+      {kKeys[2], first[2].isOff != second[1].isOff, "the input's gradient"},
+      {kOthers[0], second[0].isOff != second[2].isOff,
+       "the weight's gradient"}};
+  for (const auto &product : products)
+    if (product.isWrong)
+      top.blame(kRefused, top.has(product.key) ? product.key : kKeys[2],
+                "leaves one operand of " + product.product +
+                    " in high precision and the other in FP8, which is "
+                    "refused");
+  if (!top.has("recipe_name") && first[1].isRow)
+    fp8.setRecipe(second[0].isOff ? "rowwise_gw_hp" : "rowwise");
+  if (top.section("gemm_config_grad_weight").truth("use_fast_accum") == true)
+    fp8.addsOnce = top.keyOf("gemm_config_grad_weight");
+}
+
 /// Settings of torchao that torchtitan has, too.
 static void readFloat8(ConfigReader &reader, const Section &float8) {
   TrainFp8 &fp8 = reader.config.fp8;
@@ -22,11 +82,20 @@ static void readFloat8(ConfigReader &reader, const Section &float8) {
                     .Case("rowwise_with_gw_hp", "rowwise_gw_hp")
                     .StartsWith("mxfp8", "mxfp8")
                     .Default("current"));
-  bool isRow = StringRef(recipe).starts_with("rowwise");
+  // Float8LinearRecipeName's.
+  constexpr StringLiteral kRecipes[] = {"tensorwise", "rowwise",
+                                        "rowwise_with_gw_hp"};
+  if (!StringRef(recipe).starts_with("mxfp8") &&
+      !llvm::is_contained(kRecipes, recipe))
+    float8.blame(kRefused, "recipe_name",
+                 "is " + shown(recipe) +
+                     ", none of tensorwise, rowwise, rowwise_with_gw_hp");
+  readCasts(float8, fp8);
+  bool isRow = fp8.recipe && StringRef(fp8.recipe->name).starts_with("rowwise");
   if (isRow && float8.truth("enable_fsdp_float8_all_gather") == true)
     float8.blame(kRefused, "enable_fsdp_float8_all_gather",
-                 "is refused with recipe_name " + recipe +
-                     ": shards know no row's amax");
+                 "is refused with scales of rows (" + fp8.recipe->name +
+                     "): shards know no row's amax");
   StringRef precompute = "precompute_float8_dynamic_scale_for_fsdp";
   if (float8.truth(precompute) == true &&
       float8.truth("enable_fsdp_float8_all_gather") != true)
@@ -56,6 +125,39 @@ static void readFloat8(ConfigReader &reader, const Section &float8) {
 void mpopt::readTorchao(ConfigReader &reader, const Section &top) {
   readFloat8(reader, top);
   reader.config.fp8.by = top.keyOf("recipe_name");
+}
+
+/// The converter to FP8 that the model lists, with its settings.
+static void readConverter(ConfigReader &reader, const Section &top,
+                          TrainType type) {
+  // Later versions have it two tables deeper.
+  bool isDeep = top.has("quantize");
+  Section around = isDeep ? top.section("quantize").section("linear") : top;
+  StringRef kind = around.has("mx") ? "mx" : "float8";
+  std::string name8 = ((isDeep ? "quantize.linear." : "") + kind).str();
+  Section float8 = around.section(kind);
+  std::vector<std::string> converters =
+      top.section("model")
+          .words("converters")
+          .value_or(std::vector<std::string>());
+  if (llvm::is_contained(converters, "mx") &&
+      llvm::is_contained(converters, "float8"))
+    top.section("model").blame(kRefused, "converters",
+                               "has float8 and mx: layers that one has "
+                               "converted are none for the other");
+  if (!llvm::is_contained(converters, name8)) {
+    if (float8)
+      top.blame(kRefused, isDeep ? "quantize" : kind,
+                "has no effect: model.converters does not list " + name8);
+    return;
+  }
+  readFloat8(reader, float8);
+  reader.config.fp8.by = top.section("model").keyOf("converters");
+  if (type == TrainType::F32)
+    top.section("training")
+        .blame("fp8-without-bf16", "mixed_precision_param",
+               "leaves all that is not a product of a linear layer in "
+               "FP32, and nothing of it is faster");
 }
 
 void mpopt::readTorchtitan(ConfigReader &reader, const Section &top) {
@@ -90,26 +192,5 @@ void mpopt::readTorchtitan(ConfigReader &reader, const Section &top) {
   config.scaler.kind = ScalerKind::None;
   config.reduce.type =
       training.type("mixed_precision_reduce").value_or(TrainType::F32);
-  // Later versions have it two tables deeper.
-  bool isDeep = top.has("quantize");
-  Section around = isDeep ? top.section("quantize").section("linear") : top;
-  StringRef kind = around.has("mx") ? "mx" : "float8";
-  std::string name8 = ((isDeep ? "quantize.linear." : "") + kind).str();
-  Section float8 = around.section(kind);
-  std::vector<std::string> converters =
-      top.section("model")
-          .words("converters")
-          .value_or(std::vector<std::string>());
-  if (!llvm::is_contained(converters, name8)) {
-    if (float8)
-      top.blame(kRefused, isDeep ? "quantize" : kind,
-                "has no effect: model.converters does not list " + name8);
-    return;
-  }
-  readFloat8(reader, float8);
-  config.fp8.by = top.section("model").keyOf("converters");
-  if (type == TrainType::F32)
-    training.blame("fp8-without-bf16", "mixed_precision_param",
-                   "leaves all that is not a product of a linear layer in "
-                   "FP32, and nothing of it is faster");
+  readConverter(reader, top, type);
 }

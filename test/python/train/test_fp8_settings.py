@@ -50,6 +50,9 @@ def script(*flags):
 E4M3 = ("--bf16", "--num-layers 4", "--hidden-size 128", "--fp8-format e4m3", "--use-distributed-optimizer")
 BASE = (*E4M3[:3], "--fp8-format hybrid", "--use-distributed-optimizer")
 MX = (*E4M3, "--fp8-recipe mxfp8")
+ROUTED = ("--num-experts 8", "--moe-router-padding-for-fp8", "--moe-token-dispatcher-type")
+GATHERS = ("--fp8-param-gather", "--optimizer-cpu-offload", "--use-precision-aware-optimizer")
+ENDS = ("--first-last-layers-bf16", "--pipeline-model-parallel-size 2", "--num-layers-at-start-in-bf16")
 NOW = (*BASE, "--fp8-recipe tensorwise")
 LONG = (*BASE, "--fp8-amax-history-len 512", "--fp8-amax-compute-algo max")
 
@@ -57,6 +60,9 @@ LONG = (*BASE, "--fp8-amax-history-len 512", "--fp8-amax-compute-algo max")
 @pytest.mark.parametrize("flags", [MX, LONG, NOW, (*NOW, "--seq-length 1000", "--micro-batch-size 1"),
                                    (*NOW, "--ffn-hidden-size 1024", "--tensor-model-parallel-size 8"), (*LONG, "--no-fp8-wgrad"), (*MX, "--fp8-param-gather"), ("--bf16",), ("--bf16", "--fp8-format $FORMAT"),
                                    (*BASE, "--fp8-amax-history-len $HISTORY"), (*LONG, "--fp8-margin 2"), (*MX, "--first-last-layers-bf16"),
+                                   (*NOW, "--recompute-modules layernorm moe_act"), (*LONG, "--recompute-modules core_attn mlp"), (*NOW, *ROUTED, "alltoall"),
+                                   (*LONG, *GATHERS), (*NOW, *ENDS, "2"), (*NOW, "--swiglu", "--activation-func-fp8-input-store"), (*NOW, "--fp8-dot-product-attention"),
+                                   (*E4M3, "--fp8-recipe custom", "--fp8-quantizer-factory a.b"),
                                    (*MX, "--fp8-param-gather", "--reuse-grad-buf-for-mxfp8-param-ag", "--overlap-grad-reduce", "--overlap-param-gather")])
 def test_sound_scripts(found, flags):
     assert not found("a.sh", script(*flags))
@@ -79,6 +85,21 @@ def test_sound_scripts(found, flags):
     ("MP428", "--fp8-param-gather", ("--bf16", "--use-distributed-optimizer", "--fp8-param-gather")),
     ("MP428", "--reuse-grad-buf-for-mxfp8-param-ag", (*MX, "--fp8-param-gather", "--reuse-grad-buf-for-mxfp8-param-ag", "--overlap-grad-reduce")),
     ("MP428", "--reuse-grad-buf-for-mxfp8-param-ag", (*LONG, "--fp8-param-gather", "--reuse-grad-buf-for-mxfp8-param-ag")),
+    ("MP428", "--recompute-modules", (*LONG, "--recompute-modules core_attn layernorm")),
+    ("MP428", "--moe-router-padding-for-fp8", (*NOW, *ROUTED, "allgather")),
+    ("MP428", "--moe-router-padding-for-quantization", ("--bf16", "--moe-router-padding-for-quantization", "--moe-token-dispatcher-type alltoall")),
+    ("MP428", "--fp8-recipe", (*E4M3, "--fp8-recipe custom")),
+    ("MP428", "--fp8-quantizer-factory", (*NOW, "--fp8-quantizer-factory a.b")),
+    ("MP428", "--fp4-param-gather", (*MX, "--fp4-param-gather")),
+    ("MP428", "--optimizer-cpu-offload", (*MX, *GATHERS)),
+    ("MP428", "--num-layers-at-start-in-bf16", (*NOW, "--num-layers 8", *ENDS, "5")),
+    ("MP428", "--moe-single-grouped-weight", (*NOW, "--moe-single-grouped-weight")),
+    ("MP428", "--activation-func-fp8-input-store", (*NOW, "--activation-func-fp8-input-store")),
+    ("MP428", "--fp8-param-gather", (*NOW, "--use-torch-fsdp2", "--fp8-param-gather")),
+    ("MP428", "--overlap-param-gather-with-optimizer-step", (*MX, "--fp8-param-gather", "--reuse-grad-buf-for-mxfp8-param-ag", "--overlap-grad-reduce",
+                                                             "--overlap-param-gather", "--overlap-param-gather-with-optimizer-step")),
+    ("MP428", "--fp8-format", ("--bf16", "--fp8-format e4m3fn", "--fp8-recipe mxfp8")),
+    ("MP428", "--fp8-recipe", ("--bf16", "--fp8-format e4m3", "--fp8-recipe mx")),
     ("MP429", "--exp-avg-sq-dtype", (*MX, "--use-precision-aware-optimizer", "--exp-avg-sq-dtype fp8")),
     ("MP430", "--fp8-margin", (*LONG, "--fp8-margin 12")),
     ("MP430", "--fp8-format", (*E4M3, "--fp8-recipe tensorwise")),
@@ -92,6 +113,11 @@ def test_scripts(found, rule, key, flags):
 
 def test_defaults_are_told_of_where_fp8_is_switched_on(found):
     assert [(rule, name) for rule, name, _ in found("a.sh", script(*BASE))] == [("MP422", "--fp8-amax-history-len")]
+
+
+def test_attention_of_a_recipe_that_has_none(found):
+    names = [name for _, name, _ in found("a.sh", script(*E4M3, "--fp8-recipe blockwise", "--fp8-dot-product-attention"))]
+    assert "--fp8-dot-product-attention" in names
 
 
 def test_arguments_of_a_functional_test(found):
@@ -113,6 +139,15 @@ ACCELERATE = "distributed_type: FSDP\nmixed_precision: {}\nfsdp_config:\n  fsdp_
     ("MP426", "  pad_inner_dim: false", ("fp8", 2, "AO", "pad_inner_dim: false"), "odd"),
     ("MP428", "  enable_fsdp_float8_all_gather: true", ("fp8", 1, "AO", "enable_fsdp_float8_all_gather: true"), "fits"),
     ("MP428", None, ("bf16", 2, "TE", "margin: 0"), "fits"),
+    (None, None, ("fp8", 2, "AO", "enable_fsdp_float8_all_gather: true"), "odd"),
+    (None, None, ("fp8", 2, "TE", "use_mxfp8_block_scaling: true"), "fits"),
+    (None, None, ("fp8", 2, "TE", "amax_compute_algo: max\n  override_linear_precision: false,false,true"), "fits"),
+    ("MP428", "  amax_compute_algo: max", ("fp8", 2, "TE", "use_mxfp8_block_scaling: true\n  amax_compute_algo: max"), "fits"),
+    ("MP428", "  override_linear_precision: true,true,true", ("fp8", 2, "TE", "amax_compute_algo: max\n  override_linear_precision: true,true,true"), "fits"),
+    ("MP428", "  amax_compute_algo: mean", ("fp8", 2, "TE", "amax_compute_algo: mean"), "fits"),
+    ("MP428", "  backend: engine", ("fp8", 2, "engine", "opt: 1"), "fits"),
+    ("MP428", "  margin: 2", ("fp8", 2, "AO", "margin: 2"), "fits"),
+    ("MP428", "  fsdp_cpu_ram_efficient_loading: true", ("fp8", "2\n  fsdp_cpu_ram_efficient_loading: true", "AO", "pad_inner_dim: true"), "fits"),
 ])
 def test_accelerate(found, rule, line, values, model):
     findings = found("a.yaml", ACCELERATE.format(*values), model)
@@ -161,6 +196,28 @@ def test_torchao(found):
     assert [f[:2] for f in found("a.json", json.dumps(text | {"recipe_name": "rowwise"}), "odd")] == [("MP428", "enable_fsdp_float8_all_gather")]
 
 
+CAST = {f"cast_config_{operand}": {"scaling_type": "dynamic"} for operand in ("input", "weight", "grad_output")}
+ROWS = {key: {"scaling_granularity": "axiswise"} for key in CAST}
+WIDE = {"scaling_type": "disabled"}
+
+
+@pytest.mark.parametrize("key, change", [
+    (None, CAST), (None, ROWS), (None, CAST | {"cast_config_input_for_grad_weight": WIDE, "cast_config_grad_output_for_grad_weight": WIDE}),
+    ("cast_config_input", CAST | {"cast_config_input": WIDE, "cast_config_input_for_grad_weight": {"scaling_type": "dynamic"}}),
+    ("cast_config_input_for_grad_weight", CAST | {"cast_config_input_for_grad_weight": WIDE}),
+    ("cast_config_grad_output_for_grad_weight", CAST | {"cast_config_grad_output_for_grad_weight": {"target_dtype": "float8_e4m3fn"}}),
+    ("cast_config_weight", CAST | {"cast_config_weight": {"target_dtype": "float8_e5m2"}}),
+    ("enable_fsdp_float8_all_gather", ROWS | {"enable_fsdp_float8_all_gather": True}), ("recipe_name", {"recipe_name": "rows"}),
+])
+def test_casts_of_torchao(found, key, change):
+    assert [f[1] for f in found("a.json", json.dumps({"pad_inner_dim": True} | change), "odd")] == ([key] if key else [])
+
+
+def test_section_that_deepspeed_does_not_have(found):
+    text = {"train_micro_batch_size_per_gpu": 4, "bf16": {"enabled": True}, "fp8": {"enabled": True}}
+    assert [f[:2] for f in found("a.json", json.dumps(text))] == [("MP428", "fp8")]
+
+
 RECIPE = {"schema": "mpopt-fp8-recipe/1", "recipe": "DelayedScaling", "fp8_format": "HYBRID"}
 
 
@@ -168,11 +225,19 @@ RECIPE = {"schema": "mpopt-fp8-recipe/1", "recipe": "DelayedScaling", "fp8_forma
     (None, {}), (None, {"recipe": "mxfp8", "fp8_format": "E4M3"}), (None, {"reduce_amax": False}),
     ("MP421", {"recipe": "MXFP8BlockScaling"}), ("MP422", {"amax_history_len": 1}),
     ("MP421", {"recipe": "Float8BlockScaling"}), ("MP428", {"recipe": "MXFP8BlockScaling", "fp8_format": "E4M3", "margin": 1}),
-    ("MP430", {"fp8_format": "E4M3"}), (None, {"recipe": "NVFP4BlockScaling", "disable": ["output"], "disable_2d_quantization": True}),
+    ("MP430", {"fp8_format": "E4M3"}), (None, {"recipe": "NVFP4BlockScaling", "fp8_format": "E4M3", "disable": ["output"], "disable_2d_quantization": True}),
     ("MP428", {"recipe": "Float8BlockScaling", "fp8_format": "E4M3", "fp8_gemm_wgrad": {"use_split_accumulator": False}}),
     ("MP430", {"fp8_format": "E5M2"}), ("MP430", {"margin": -1}), ("MP430", {"reduce_amax": False, "sequence_parallel": True}),
-    ("MP430", {"recipe": "NVFP4BlockScaling", "disable": ["output"], "disable_rht": True, "disable_stochastic_rounding": True}),
-    ("MP431", {"recipe": "NVFP4BlockScaling"}),
+    ("MP430", {"recipe": "NVFP4BlockScaling", "fp8_format": "E4M3", "disable": ["output"], "disable_rht": True, "disable_stochastic_rounding": True}),
+    ("MP431", {"recipe": "NVFP4BlockScaling", "fp8_format": "E4M3"}),
+    ("MP428", {"recipe": "Float8BlockScaling", "fp8_format": "E4M3", "x_block_scaling_dim": 2}),
+    ("MP428", {"recipe": "Float8BlockScaling", "fp8_format": "E4M3", "fp8_dpa": True}),
+    (None, {"recipe": "Float8BlockScaling", "fp8_format": "E4M3", "x_block_scaling_dim": 2, "w_block_scaling_dim": 1}),
+    (None, {"recipe": "Float8CurrentScaling", "fp8_dpa": True, "backward_override": "dequantized"}),
+    ("MP428", {"backward_override": "dequantized"}), ("MP428", {"recipe": "Float8CurrentScaling", "amax_history_len": 16}),
+    ("MP428", {"amax_compute_algo": "mean"}), ("MP428", {"recipe": "NVFP4BlockScaling", "disable": ["output"]}),
+    ("MP428", {"recipe": "NVFP4BlockScaling", "fp8_format": "E4M3", "disable": ["output"], "nvfp4_4over6": "all"}),
+    (None, {"recipe": "NVFP4BlockScaling", "fp8_format": "E4M3", "disable": ["output"], "nvfp4_4over6": "all", "disable_rht": True}),
 ])
 def test_recipes(found, rule, change):
     # Blocks of 128 do not fit the layers.
@@ -188,6 +253,17 @@ def test_recipe_of_the_precision(found, models):
     for words in (("--train", "--precision", "fp8:best"), ("--train", "--precision", "fp8:"), ("--precision", "fp8:mxfp8")):
         done = run_mpopt("--check", models / "fits.onnx", *words)
         assert done.returncode == 2 and done.stderr.count("\n") == 1 and "--precision" in done.stderr
+
+
+@pytest.mark.parametrize("rows, config, is_found", [(32, {}, False), (34, {}, True), (1, {}, True), (34, {"pad_inner_dim": True}, False)])
+def test_rows_of_a_batch(found, models, rows, config, is_found):
+    """The weight gradient adds over them."""
+    model = onnx.load(models / "fits.onnx")
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_value = rows
+    onnx.save(model, models / f"rows{rows}.onnx")
+    text = json.dumps(config or {"schema": "mpopt-fp8-recipe/1", "recipe": "Float8CurrentScaling"})
+    assert [f[0] for f in found("a.json", text, f"rows{rows}")] == (["MP426"] if is_found else [])
 
 
 @pytest.mark.parametrize("name, text", [("a.json", json.dumps(RECIPE | {"recipe": "Best"})), ("a.json", json.dumps(RECIPE | {"margin": "x"})),
