@@ -124,17 +124,31 @@ void Judge::judgeFactors(const std::string &name, const Module &module,
     }
   }
   std::string of = " of " + std::to_string(known) + " groups";
+  Scale given = module.of(ScaleRole::Weight);
   if (strange)
     report("scale-mismatch", name, *module.codes,
            "in " + std::to_string(strange) + of +
-               " the codes are not those of the weights of '" + floats.name +
-               "', whatever their scale");
+               (given ? " the codes are not those of the weights of '" +
+                            floats.name + "', whatever their scale"
+                      : " more than a fifth of the square of '" + floats.name +
+                            "' is lost: weights were cast without a scale, and "
+                            "magnitudes up to " +
+                            text(readings[name].format->flushAt) +
+                            " are read as 0"));
   if (!wrong)
     return;
+  if (!given) {
+    report("scale-mismatch", name, *module.codes,
+           "in " + std::to_string(wrong) + of + " codes without a scale are " +
+               text(std::max(worst, 1 / worst)) + " times too " +
+               (worst < 1 ? "large" : "small") + " for the weights of '" +
+               floats.name + "'");
+    return;
+  }
   double scale = readings[name].of(ScaleRole::Weight);
   bool isInverted =
       std::isfinite(scale) && std::fabs(std::log2(worst * scale * scale)) < 0.2;
-  report("scale-mismatch", name, *module.of(ScaleRole::Weight).tensor,
+  report("scale-mismatch", name, *given.tensor,
          isInverted ? "is " + text(scale) + ", and the weights of '" +
                           floats.name + "' need its inverse"
                     : "in " + std::to_string(wrong) + of +

@@ -95,8 +95,10 @@ void Judge::judgeEnds(const std::string &name, const Module &module,
   // deviations.
   uint64_t expected = 2 * (next + uint64_t(readings[name].grid->units()));
   double share = double(last) / double(all);
-  if (last > expected && share > request.threshold("clipped-share") &&
-      !format.isPacked)
+  // Three deviations of a count.
+  double chance = 3 * std::sqrt(double(last));
+  if (double(last) > double(expected) + chance &&
+      share > request.threshold("clipped-share") && !format.isPacked)
     report("saturation", name, *module.codes,
            percent(share) + " of the codes are the last one, " + text(top) +
                ", and " + percent(double(next) / double(all)) +

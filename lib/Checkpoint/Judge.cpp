@@ -62,10 +62,14 @@ Expected<CheckpointVerdict> Judge::run() {
   if (modules.empty())
     verdict.warnings.push_back("holds no quantised tensor: nothing is judged");
   findMissing();
+  if (Error error = findRawCodes())
+    return std::move(error);
   for (const auto &[name, module] : modules)
     if (Error error = readModule(name, module))
       return std::move(error);
+  judgeBlocks();
   judgeMagnitudes();
+  judgeCaches();
   for (const std::vector<std::string> &group : findJoined(modules))
     judgeJoined(group);
   llvm::stable_sort(verdict.findings, [](const Finding &a, const Finding &b) {

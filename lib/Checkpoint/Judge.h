@@ -63,10 +63,12 @@ public:
 private:
   // Missing.cpp
   void findMissing();
+  llvm::Error findRawCodes();
   // Scales.cpp
   llvm::Error readModule(const std::string &name, const Module &module);
   llvm::Error judgeScale(const std::string &name, const Scale &scale,
                          double &single);
+  void judgeBlocks();
   std::optional<Grid> fitGrid(const std::string &name, const Module &module);
   // CodeRules.cpp
   void judgeCodes(const std::string &name, const Module &module,
@@ -81,6 +83,7 @@ private:
                           const CodeUse &use, const WeightScales &scales);
   // Siblings.cpp
   void judgeMagnitudes();
+  void judgeCaches();
   void judgeJoined(llvm::ArrayRef<std::string> group);
   void judgeJoinedScales(llvm::ArrayRef<std::string> group);
   void judgeJoinedInputs(llvm::ArrayRef<std::string> group);

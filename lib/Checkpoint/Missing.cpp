@@ -14,6 +14,9 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <cmath>
+#include <set>
+
 using namespace mpopt;
 using namespace mpopt::checkpoints;
 using llvm::StringRef;
@@ -101,4 +104,62 @@ void Judge::findMissing() {
                  "' is: " + describe(role).str());
     }
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Codes as floats
+//===----------------------------------------------------------------------===//
+
+/// True if all of these numbers are E4M3's, some past what weights reach, as
+/// codes are that were converted without their scale.
+static bool areCodes(const Numbers &numbers, const char *bytes, int64_t count) {
+  // Digits of E4M3 and its least number; a weight of 8 digits is one of them
+  // in one case of 16.
+  constexpr int kDigits = 4;
+  constexpr double kLeast = 0x1p-9, kLargest = 448;
+  // Chosen, not measured: weights do not come near, nor do counters or masks
+  // have so many values of so few digits.
+  constexpr double kNoWeight = 32;
+  constexpr size_t kFewest = 32;
+  std::set<double> found;
+  double largest = 0;
+  for (int64_t index = 0; index < count; ++index) {
+    double value = std::fabs(numbers.at(bytes, index));
+    int exponent;
+    double digits = std::ldexp(std::frexp(value, &exponent), kDigits);
+    if (!(value <= kLargest) || digits != std::trunc(digits) ||
+        value / kLeast != std::trunc(value / kLeast))
+      return false;
+    found.insert(value);
+    largest = std::max(largest, value);
+  }
+  return largest >= kNoWeight && found.size() >= kFewest;
+}
+
+/// MP616 for floats beside codes that are codes themselves.
+llvm::Error Judge::findRawCodes() {
+  if (llvm::none_of(modules, [](const auto &entry) {
+        return entry.second.codes && entry.second.of(ScaleRole::Weight);
+      }))
+    return llvm::Error::success();
+  for (const StoredTensor &tensor : checkpoint.tensors()) {
+    std::optional<Numbers> numbers = Numbers::of(*tensor.dtype);
+    StringRef name = tensor.name;
+    if (!numbers || tensor.dims.size() < 2 || tensor.bytes == 0 ||
+        !llvm::is_contained({"F16", "BF16", "F32"}, tensor.dtype->word) ||
+        !name.consume_back(".weight"))
+      continue;
+    // A page; each further number would say the same.
+    constexpr int64_t kSample = 4096;
+    int64_t count = std::min(tensor.count(), kSample);
+    std::vector<char> bytes(numbers->size(count));
+    if (llvm::Error error = checkpoint.read(tensor, 0, bytes))
+      return error;
+    if (areCodes(*numbers, bytes.data(), count))
+      report("scale-missing", name.str(), tensor,
+             "holds codes of E4M3 as " + tensor.dtype->word.str() +
+                 " and no scale: it was converted without being multiplied "
+                 "by it");
+  }
+  return llvm::Error::success();
 }

@@ -189,6 +189,40 @@ std::optional<Grid> Judge::fitGrid(const std::string &name,
   return grid;
 }
 
+/// Scales that fit no block of the other weights but lie the other way round.
+void Judge::judgeBlocks() {
+  std::map<std::pair<int64_t, int64_t>, unsigned> sizes;
+  auto sizeOf = [](const Grid &grid) {
+    return std::make_pair(grid.unitRows, grid.unitColumns);
+  };
+  auto isOfBlocks = [](const Reading &reading) {
+    return reading.grid && reading.grid->rowUnits > 1 &&
+           reading.grid->columnUnits > 1 && reading.grid->unitRows > 1;
+  };
+  for (const auto &[name, reading] : readings)
+    if (isOfBlocks(reading))
+      ++sizes[sizeOf(*reading.grid)];
+  auto usual = llvm::max_element(
+      sizes, [](const auto &a, const auto &b) { return a.second < b.second; });
+  for (const auto &[name, reading] : readings) {
+    if (!isOfBlocks(reading) || usual->second < 2 ||
+        sizeOf(*reading.grid) == usual->first)
+      continue;
+    const Grid &grid = *reading.grid;
+    auto [rows, columns] = usual->first;
+    if (ceilDiv(grid.rows, rows) != grid.columnUnits ||
+        ceilDiv(grid.columns, columns) != grid.rowUnits)
+      continue;
+    Scale scale = modules[name].of(ScaleRole::Weight);
+    report("scale-layout", name, *scale.tensor,
+           "has the shape " + scale.tensor->shape() + " for codes of " +
+               modules[name].codes->shape() + ": in blocks of " +
+               std::to_string(rows) + " x " + std::to_string(columns) +
+               ", as " + std::to_string(usual->second) +
+               " other weights have them, rows and columns are interchanged");
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // One module
 //===----------------------------------------------------------------------===//
@@ -237,7 +271,18 @@ Error Judge::readModule(const std::string &name, const Module &module) {
           module.of(ScaleRole::Second).divides ? 1 / second : second;
   }
   judgeCodes(name, module, *use, scales ? &*scales : nullptr);
-  if (scales && request.against)
-    return compare(name, module, *scales);
-  return Error::success();
+  if (!request.against)
+    return Error::success();
+  // In a file without scales weights were cast as they are.
+  if (!scales && llvm::any_of(modules, [](const auto &entry) {
+        return entry.second.of(ScaleRole::Weight).tensor != nullptr;
+      }))
+    return Error::success();
+  const float kOne = 1;
+  if (!scales)
+    scales = WeightScales{{reinterpret_cast<const char *>(&kOne),
+                           reinterpret_cast<const char *>(&kOne + 1)},
+                          *Numbers::of(*StoredDtype::byWord("F32")),
+                          1};
+  return compare(name, module, *scales);
 }

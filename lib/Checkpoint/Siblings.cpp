@@ -77,6 +77,37 @@ void Judge::judgeMagnitudes() {
   }
 }
 
+/// Scales of keys and values beside each other, and each by itself.
+void Judge::judgeCaches() {
+  for (const auto &[name, reading] : readings) {
+    const Module &module = modules[name];
+    for (ScaleRole role : {ScaleRole::Key, ScaleRole::Value}) {
+      double scale = reading.of(role);
+      // Chosen, not measured: keys of 1792 and more, whose products leave FP16,
+      // against at most 112 of the inverse.
+      constexpr double kLeast = 4;
+      if (!isUsable(scale) || scale < kLeast || module.of(role).divides)
+        continue;
+      // Of E4M3, in which caches are stored.
+      constexpr double kLargestE4M3 = 448;
+      report("scale-mismatch", name, *module.of(role).tensor,
+             "is for numbers up to " + text(kLargestE4M3 * scale) +
+                 "; its inverse is for those up to " +
+                 text(kLargestE4M3 / scale) + ": the scale is inverted")
+          ->certainty = Certainty::Likely;
+    }
+    // DeepSeek's attention stores one row, which is read as key and as value.
+    double key = reading.of(ScaleRole::Key),
+           value = reading.of(ScaleRole::Value);
+    if (isUsable(key) && isUsable(value) && key != value &&
+        checkpoint.find(name + ".kv_b_proj.weight"))
+      report("merged-scales", name, *module.of(ScaleRole::Value).tensor,
+             "is " + text(value) + " and that of the key " + text(key) +
+                 ": the attention stores one latent row for both (kv_b_proj), "
+                 "which cannot have two scales");
+  }
+}
+
 void Judge::judgeJoined(llvm::ArrayRef<std::string> group) {
   judgeJoinedScales(group);
   judgeJoinedInputs(group);

@@ -121,7 +121,7 @@ def test_layers_left_out_are_not_missing(save):
     for name in [n for n in tensors if n.startswith("model.layers.0.")]:
         value = tensors.pop(name)
         if name.endswith(".weight"):
-            tensors[name] = value.astype(ml_dtypes.bfloat16)
+            tensors[name] = (value.astype("f4") / 5000).astype(ml_dtypes.bfloat16)
     assert not rules(save(tensors))
 
 
@@ -132,6 +132,22 @@ def test_key_without_value_scale(save):
         if layer != 2:
             tensors[f"model.layers.{layer}.self_attn.v_scale"] = numpy.float32(0.02)
     assert found(save(tensors))[0] == {("MP616", "model.layers.2.self_attn", "model.layers.2.self_attn.k_scale")}
+
+
+def test_codes_as_floats(save):
+    """One projection of each layer was converted to BF16 without being multiplied by its scale."""
+    sound, raw = {}, {}
+    for layer in range(2):
+        for part in ("gate_proj", "up_proj"):
+            tensors = per_tensor(f"model.layers.{layer}.mlp.{part}", weight(64, 64))
+            sound |= tensors
+            code, scale = tensors.values()
+            raw |= tensors if part == "up_proj" else {f"model.layers.{layer}.mlp.{part}.weight": code.astype(ml_dtypes.bfloat16)}
+            sound[f"model.layers.{layer}.mlp.{part}.weight"] = code if part == "up_proj" else (code.astype("f4") * scale).astype(ml_dtypes.bfloat16)
+            if part == "gate_proj":
+                del sound[f"model.layers.{layer}.mlp.{part}.weight_scale"]
+    assert "MP616" not in {rule for rule, _, tensor in found(save(sound))[0] if tensor.endswith("gate_proj.weight")}
+    assert {("MP616", f"model.layers.{layer}.mlp.gate_proj", f"model.layers.{layer}.mlp.gate_proj.weight") for layer in range(2)} <= found(save(raw))[0]
 
 
 # --- MP617 ------------------------------------------------------------------------------------------------------------
@@ -148,6 +164,24 @@ def test_inverted_input_scale(save):
     tensors[f"{name}.input_scale"] = 1 / tensors[f"{name}.input_scale"]
     assert found(save(tensors))[0] == {("MP617", name, f"{name}.input_scale")}
     tensors[f"{name}.input_scale"] = numpy.float32(2e4 / 448)  # a massive activation is none
+    assert not rules(save(tensors))
+
+
+@pytest.mark.parametrize("part, scale, rule", [("k", 0.05, None), ("k", 2, None), ("k", 20, "MP617"), ("v", 100, "MP617")])
+def test_inverted_scale_of_a_cache(save, part, scale, rule):
+    tensors = layers()
+    for layer in range(4):
+        for each in "kv":
+            tensors[f"model.layers.{layer}.self_attn.{each}_scale"] = numpy.float32(scale if each == part else 0.02)
+    name = "model.layers.{}.self_attn"
+    assert found(save(tensors))[0] == ({("MP617", name.format(i), f"{name.format(i)}.{part}_scale") for i in range(4)} if rule else set())
+
+
+def test_latent_row_of_two_scales(save):
+    name = "model.layers.0.self_attn"
+    tensors = per_tensor(f"{name}.kv_b_proj", weight(128, 64)) | {f"{name}.k_scale": numpy.float32(0.02), f"{name}.v_scale": numpy.float32(0.01)}
+    assert found(save(tensors))[0] == {("MP618", name, f"{name}.v_scale")}
+    tensors[f"{name}.v_scale"] = tensors[f"{name}.k_scale"]
     assert not rules(save(tensors))
 
 
@@ -177,6 +211,14 @@ def test_against_floats(save, factor, form):
     scale = next(name for name in tensors if "scale" in name)
     tensors[scale] = tensors[scale] * numpy.float32(factor)
     assert ("MP617", "l", scale) in found(save(tensors), "--against", floats)[0]
+
+
+@pytest.mark.parametrize("size, factor, rule", [(0.05, 1, None), (0.0006, 1, "MP617"), (0.05, 2, "MP617")])
+def test_floats_of_codes_without_a_scale(save, size, factor, rule):
+    w = weight(128, 128, size=size)
+    floats = save({"l.weight": w}, "float.safetensors")
+    codes = save({"l.weight": (factor * w).astype(E4M3)})
+    assert ("MP617" in rules(codes, "--against", floats)) == bool(rule)
 
 
 def test_codes_of_another_weight(save):
@@ -242,6 +284,16 @@ def test_layout(save, shape, what):
     tensors = {"l.weight": encode(weight(512, 256), numpy.float32(0.001)), "l.weight_scale_inv": numpy.full(shape, 1e-3, "f4")}
     names, report = found(save(tensors, weight_block_size=[128, 128]))
     assert names == {("MP619", "l", "l.weight_scale_inv")} and what in report["findings"][0]["message"]
+
+
+def test_blocks_that_are_interchanged(save):
+    """Of 64 x 256 in one weight, of 128 x 128 in the others."""
+    tensors = {}
+    for layer in range(4):
+        tensors |= per_block(f"l.{layer}.down", weight(256, 512))
+    assert not rules(save(tensors))
+    tensors["l.2.down.weight_scale_inv"] = tensors["l.2.down.weight_scale_inv"].T.copy()
+    assert found(save(tensors))[0] == {("MP619", "l.2.down", "l.2.down.weight_scale_inv")}
 
 
 def test_scale_in_integers(save):
