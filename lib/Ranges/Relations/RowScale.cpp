@@ -210,6 +210,45 @@ static std::optional<RowScale> matchRoot(Value value, bool inverse,
   return result;
 }
 
+/// e of 2^e, as `Exp2` or as a power of the number 2.
+static Value getExponentOfTwo(Operation *op, Rounding &error,
+                              TransferContext &ctx) {
+  if (isa_and_present<mp::Exp2Op>(op))
+    return op->getOperand(0);
+  if (!isa_and_present<mp::PowOp>(op) ||
+      getSplatConstant(op->getOperand(0)) != 2)
+    return {};
+  error.relative += functionError(op->getResult(0), ctx).relative;
+  return op->getOperand(1);
+}
+
+/// x of log2(x), also of log(x) over a number that is nearly log(2).
+static Value getArgumentOfLog2(Value value, Rounding &error,
+                               TransferContext &ctx) {
+  // An error of the logarithm, whose size is below 1100, is one of a factor.
+  constexpr double kLargest = 1100, kNear = 1e-6;
+  Operation *op = value.getDefiningOp();
+  if (isa_and_present<mp::DivOp, mp::MulOp>(op)) {
+    auto split = splitNumber(op);
+    bool divides = isa<mp::DivOp>(op);
+    if (!split || (divides && split->first != op->getOperand(0)))
+      return {};
+    double off =
+        (divides ? split->second : 1 / split->second) / std::log(2.0) - 1;
+    Operation *log = peel(split->first, &error).getDefiningOp();
+    if (!(std::fabs(off) < kNear) || !isa_and_present<mp::LogOp>(log))
+      return {};
+    error.relative +=
+        kLargest * (std::fabs(off) + storeError(value).relative +
+                    functionError(log->getResult(0), ctx).relative);
+    return log->getOperand(0);
+  }
+  if (!isa_and_present<mp::Log2Op>(op))
+    return {};
+  error.relative += kLargest * functionError(value, ctx).relative;
+  return op->getOperand(0);
+}
+
 /// Past positive numbers that `value` is a multiple of, which `factor` takes
 /// up, and past powers of two that are no smaller, or no larger where it is an
 /// inverse.
@@ -218,20 +257,16 @@ static Value peelFactors(Value value, bool isInverse, double &factor,
   for (unsigned depth = 0; depth < 4; ++depth) {
     value = peel(value, &error);
     Operation *op = value.getDefiningOp();
-    if (isa_and_present<mp::Exp2Op>(op)) {
-      Operation *whole = peel(op->getOperand(0), &error).getDefiningOp();
+    if (Value exponent = getExponentOfTwo(op, error, ctx)) {
+      Operation *whole = peel(exponent, &error).getDefiningOp();
       bool fits = isInverse ? isa_and_present<mp::FloorOp>(whole)
                             : isa_and_present<mp::CeilOp>(whole);
-      Operation *log =
-          fits ? peel(whole->getOperand(0), &error).getDefiningOp() : nullptr;
-      if (!isa_and_present<mp::Log2Op>(log))
+      Value inner = fits ? getArgumentOfLog2(peel(whole->getOperand(0), &error),
+                                             error, ctx)
+                         : Value();
+      if (!inner)
         return value;
-      // An error of the logarithm, whose size is below 1100, is one of a
-      // factor.
-      constexpr double kLargest = 1100;
-      error.relative +=
-          kLargest * functionError(log->getResult(0), ctx).relative;
-      value = log->getOperand(0);
+      value = inner;
       continue;
     }
     if (!isa_and_present<mp::MulOp, mp::DivOp>(op))

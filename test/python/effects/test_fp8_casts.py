@@ -64,6 +64,10 @@ QUANTISERS = {
     "product": [("Clip", "m", "eps", "g"), ("Div", "last", "g", "s"), ("Mul", "x", "s", "q")],
     "inverse": [("Clip", "m", "eps", "g"), ("Reciprocal", "g", "r"), ("Mul", "r", "last", "s"), ("Mul", "x", "s", "q")],
     "share first": [("Clip", "m", "eps", "g"), ("Div", "x", "g", "p"), ("Mul", "p", "last", "q")],
+    "power of two": [("Clip", "m", "eps", "g"), ("Div", "g", "last", "d"), ("Log", "d", "l"), ("Div", "l", "ln2", "w"), ("Ceil", "w", "e"),
+                     ("Pow", "two", "e", "s"), ("Div", "x", "s", "q")],
+    "inverse of a power": [("Clip", "m", "eps", "g"), ("Div", "g", "last", "d"), ("Log", "d", "l"), ("Mul", "l", "log2e", "w"), ("Ceil", "w", "e"),
+                           ("Pow", "two", "e", "s"), ("Reciprocal", "s", "r"), ("Mul", "x", "r", "q")],
     "headroom": [("Clip", "m", "eps", "g"), ("Mul", "g", "room", "d"), ("Div", "d", "last", "s"), ("Div", "x", "s", "q")],
 }
 
@@ -76,7 +80,8 @@ def test_quantiser_of_the_graph(tmp_path, form, axes):
              *(helper.make_node(name, operands, [result]) for name, *operands, result in QUANTISERS[form]),
              helper.make_node("Cast", ["q"], ["c"], to=TensorProto.FLOAT8E4M3FN, saturate=0),
              helper.make_node("Cast", ["c"], ["y"], to=TensorProto.FLOAT)]
-    constants = {"eps": np.float32(1e-12), "last": np.float32(448), "room": np.float32(2), **({"axes": np.asarray(axes)} if axes else {})}
+    constants = {"eps": np.float32(1e-12), "last": np.float32(448), "room": np.float32(2),
+                 "two": np.float32(2), "ln2": np.float32(np.log(2)), "log2e": np.float32(1 / np.log(2)), **({"axes": np.asarray(axes)} if axes else {})}
     report = check(save(tmp_path / "m.onnx", nodes, constants), bound=100)
     assert not {"MP211", "MP213"} & {finding["rule"] for finding in report["findings"]}
     assert report["effects"][0]["expected_error"] < 0.2
