@@ -60,11 +60,24 @@ static std::optional<double> shareAdded(const AbstractValue &mask) {
 /// masks of the future, of padding and of a window.
 static constexpr unsigned kMostAddends = 8;
 
+/// True if the first operand of a choice is what masks, false if the second
+/// is; nothing if neither does. Scores may be -Inf, too, where their products
+/// overflow.
+static std::optional<bool> masksFirst(SpreadContext &ctx, mp::WhereOp where) {
+  auto masks = [&](Value value) {
+    const AbstractValue &its = ctx.of(value);
+    Cell hull = its.hull();
+    return hull.mean < maskedBelow() ||
+           (its.negInf && (hull.empty() || its.source == LikelySource::Weight));
+  };
+  if (masks(where.getLhs()))
+    return true;
+  return masks(where.getRhs()) ? std::optional(false) : std::nullopt;
+}
+
 /// The rows of a choice between scores and a huge negative number.
-static Value addChoice(SpreadContext &ctx, mp::WhereOp where, int64_t count,
-                       Rows &rows) {
-  const AbstractValue &chosen = ctx.of(where.getLhs());
-  bool maskedFirst = chosen.negInf || chosen.hull().mean < maskedBelow();
+static Value addChoice(SpreadContext &ctx, mp::WhereOp where, bool maskedFirst,
+                       int64_t count, Rows &rows) {
   MaskRows mask =
       countLive(ctx, where.getCondition(), count,
                 maskedFirst ? LiveElements::Zero : LiveElements::NonZero);
@@ -91,8 +104,10 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
     bool masked = own.negInf || own.hull().likelyLo < maskedBelow();
     auto where = term.getDefiningOp<mp::WhereOp>();
     auto sum = term.getDefiningOp<mp::AddOp>();
-    if (masked && where && looked < kMostAddends) {
-      work.push_back(addChoice(ctx, where, count, rows));
+    std::optional<bool> first =
+        masked && where ? masksFirst(ctx, where) : std::nullopt;
+    if (first && looked < kMostAddends) {
+      work.push_back(addChoice(ctx, where, *first, count, rows));
     } else if (masked && sum && looked < kMostAddends) {
       llvm::append_range(work, llvm::reverse(sum->getOperands()));
     } else if (std::optional<double> share = shareAdded(own);
