@@ -3,10 +3,12 @@
 
 #include "mpopt/Propagate/IntegerProduct.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -78,11 +80,47 @@ static Value findScaleOf(Value codes) {
   return dynamic && codes == dynamic.getValues() ? dynamic.getScale() : Value();
 }
 
+/// The codes before a constant that makes them unsigned, and the constant.
+static std::pair<Value, double> beforeOffset(Value codes) {
+  auto narrow = codes.getDefiningOp<mp::CastOp>();
+  Operation *sum = narrow ? narrow.getInput().getDefiningOp() : nullptr;
+  if (!sum || !hasRole(sum, Role::Addition) || sum->getNumOperands() != 2)
+    return {};
+  auto wide = sum->getOperand(0).getDefiningOp<mp::CastOp>();
+  std::optional<double> offset = getSplatConstant(sum->getOperand(1));
+  return wide && offset ? std::pair(wide.getInput(), *offset)
+                        : std::pair<Value, double>();
+}
+
+/// What is left of a product of such codes once the offset's part is taken
+/// away, the sums of weights times the constant; null for others.
+static Value withoutOffset(Value product, Value weights, double offset) {
+  Operation *rest = findReader(product);
+  if (!hasRole(rest, Role::Subtraction) || rest->getNumOperands() != 2 ||
+      rest->getOperand(0) != product)
+    return nullptr;
+  Operation *part = rest->getOperand(1).getDefiningOp();
+  if (!hasRole(part, Role::Multiplication) || part->getNumOperands() != 2 ||
+      getSplatConstant(part->getOperand(1)) != offset)
+    return nullptr;
+  auto sums = part->getOperand(0).getDefiningOp<mp::ReduceSumOp>();
+  return sums && peel(sums.getInput(), Peel::Casts) == weights
+             ? rest->getResult(0)
+             : Value();
+}
+
 std::optional<IntegerProduct> mpopt::findIntegerProduct(Operation *op) {
   std::optional<IntegerOperands> operands = getIntegerOperands(op);
   if (!operands)
     return std::nullopt;
-  auto cast = dyn_cast_if_present<mp::CastOp>(findReader(op->getResult(0)));
+  Value sum = op->getResult(0);
+  if (auto [codes, offset] = beforeOffset(operands->lhs);
+      codes && !operands->lhsZeroPoint)
+    if (Value rest = withoutOffset(sum, operands->rhs, offset)) {
+      operands->lhs = codes;
+      sum = rest;
+    }
+  auto cast = dyn_cast_if_present<mp::CastOp>(findReader(sum));
   if (!cast || !isa<FloatType>(getElementType(cast.getResult())))
     return std::nullopt;
   IntegerProduct found = {*operands};
@@ -93,6 +131,12 @@ std::optional<IntegerProduct> mpopt::findIntegerProduct(Operation *op) {
   SmallVector<Value, 2> scales;
   while (scales.size() < 2) {
     Operation *times = findReader(found.numbers);
+    while (auto same = dyn_cast_if_present<mp::CastOp>(times)) {
+      if (getElementType(same.getResult()) != getElementType(found.numbers))
+        return std::nullopt;
+      found.numbers = same.getResult();
+      times = findReader(found.numbers);
+    }
     if (!hasRole(times, Role::Multiplication) || times->getNumOperands() != 2)
       return std::nullopt;
     Value factor = times->getOperand(times->getOperand(0) == found.numbers);
@@ -105,7 +149,7 @@ std::optional<IntegerProduct> mpopt::findIntegerProduct(Operation *op) {
   }
   // A cast may flush it.
   auto isLhs = [&](Value scale) {
-    return isSameBehind(scale, found.lhsScale, Peel::Views);
+    return isSameBehind(scale, found.lhsScale, Peel::Views | Peel::Lossless);
   };
   if (scales.size() != 2 || !found.lhsScale || llvm::none_of(scales, isLhs))
     return std::nullopt;

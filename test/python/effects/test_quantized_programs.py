@@ -144,6 +144,18 @@ def integers_of_torchao(self, x, index):
     return torch._int_mm(numbers.reshape(-1, WIDTH), code.t()).to(torch.float32) * step.reshape(-1, 1) * scale.flatten()
 
 
+def offset(self, x, index):
+    """The same with codes that are made unsigned for kernels of a CPU, which torchao takes away again from the sums."""
+    code, scale, _ = self.parts(index)
+    step, at = torch.ops.torchao.choose_qparams_affine(x, "SYMMETRIC", [1, WIDTH], torch.int8, -128, 127, 1e-7,
+                                                       torch.float32, torch.int8, True)
+    numbers = torch.ops.torchao.quantize_affine(x, [1, WIDTH], step, at, torch.int8, -128, 127)
+    raised = (numbers.to(torch.int32) + 128).to(torch.uint8)
+    weights = code.t()
+    sums = torch._int_mm(raised, weights) - weights.to(torch.int32).sum(0, keepdim=True, dtype=torch.int32) * 128
+    return sums.to(torch.float32) * step * scale.flatten()
+
+
 def zeros(self, x, index):
     """Weights of codes less their zero points, one a block of a row, written with ordinary ops."""
     code, scale, zero = self.parts(index)
@@ -181,6 +193,7 @@ FORMS = {
     "scale behind the product": Quantized(behind),
     "product of codes": Quantized(integers),
     "product of codes of torchao": Quantized(integers_of_torchao),
+    "product of codes with an offset": Quantized(offset),
     "zero points by hand": Quantized(zeros, most=7, group=32),
 }
 #: Their activations are floats.
