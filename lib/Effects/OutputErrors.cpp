@@ -223,6 +223,10 @@ static void splitByCause(OutputEffect &output, ByCause byCause, double squares,
     for (EffectSlice &slice : output.slices)
       slice.error *= part;
   }
+  // After the part: a limited error says nothing of how large a part it is.
+  output.error = std::min(*output.error, output.limit);
+  for (EffectSlice &slice : output.slices)
+    slice.error = std::min(slice.error, output.limit);
   for (auto [cause, square] : llvm::enumerate(byCause))
     square = (QuantizationCause(cause) == QuantizationCause::Saturation
                   ? *output.error
@@ -292,7 +296,7 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
     }
     if (output.slices.empty())
       continue;
-    output.slices[index].error = std::min(error, output.limit);
+    output.slices[index].error = error;
     output.error = std::max(*output.error, output.slices[index].error);
   }
   if (isScaled && *output.rms > 0) {
@@ -300,10 +304,9 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
     *output.rms *= limited;
     *output.error *= limited;
   }
+  if (isQuantized)
+    return splitByCause(output, byCause, squares, errors, even, isScaled);
   output.error = std::min(*output.error, output.limit);
-  if (!isQuantized)
-    return;
-  splitByCause(output, byCause, squares, errors, even, isScaled);
 }
 
 //===----------------------------------------------------------------------===//
