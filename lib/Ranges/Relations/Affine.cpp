@@ -34,7 +34,6 @@
 #include "mpopt/Numerics/Rounding.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -82,7 +81,6 @@ private:
 
   TransferContext &ctx;
   SmallVector<Term, 16> stores;
-  llvm::SmallPtrSet<Operation *, 16> sources;
   double roundings = 0, expected = 0;
   bool cancelled = false, exact = true, isScaled = false;
 };
@@ -204,7 +202,7 @@ LinearForm::Term *LinearForm::findLast() {
   Term *last = nullptr;
   for (Term &term : terms) {
     Operation *op = term.value.getDefiningOp();
-    if (!op || op->getBlock() != ctx.op()->getBlock() || sources.contains(op))
+    if (!op || op->getBlock() != ctx.op()->getBlock())
       continue;
     if (!last || last->value.getDefiningOp()->isBeforeInBlock(op))
       last = &term;
@@ -217,6 +215,8 @@ bool LinearForm::follow() {
   // hundred steps, which multiplies by its factor in each, has three ops or
   // four in a step.
   constexpr unsigned kSteps = 24, kScaledSteps = 512;
+  // What is behind a source is before it, so that no way leads to one again.
+  SmallVector<Term, 8> sources;
   for (unsigned step = 0; step < (isScaled ? kScaledSteps : kSteps); ++step) {
     Term *last = findLast();
     if (!last)
@@ -225,9 +225,9 @@ bool LinearForm::follow() {
     terms.erase(last);
     if (term.factor == 0 || expand(term))
       continue;
-    sources.insert(term.value.getDefiningOp());
-    terms.push_back(term);
+    sources.push_back(term);
   }
+  llvm::append_range(terms, sources);
   return llvm::all_of(stores, [](const Term &stored) {
     return bool(getFloatFormat(getElementType(stored.value)));
   });
