@@ -3,18 +3,25 @@
 import os
 import pathlib
 import sys
+from typing import NoReturn
 
 from mpopt import _command, _files, _version
+
+
+def refuse(why: object) -> NoReturn:
+    """Ends with the status of an error: 1 would say that there are findings."""
+    print(f"mpopt: error: {why}", file=sys.stderr)
+    sys.exit(2)
 
 
 def main() -> None:
     """Becomes the tool, so that signals, streams and the exit status are its own."""
     if other := _version.other_package(pathlib.Path(__file__).resolve().parent.parent):
-        sys.exit(f"mpopt: error: {other}")
+        refuse(other)
     try:
         binary = str(_files.binary())
     except FileNotFoundError as error:
-        sys.exit(f"mpopt: error: {error}")
+        refuse(error)
     os.execve(binary, ["mpopt", *sys.argv[1:]], _command.environment())
 
 

@@ -1,5 +1,6 @@
 """PyPI's `mpopt`, another project, in the same environment; what installs mpopt by its name."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,8 @@ def site(tmp_path):
 
 
 def run(site, *arguments):
-    return subprocess.run([sys.executable, *arguments], cwd=site, capture_output=True, text=True, check=False)
+    variables = {key: value for key, value in os.environ.items() if key not in ("MPOPT", "MPOPT_BUILD", "PYTHONPATH")}
+    return subprocess.run([sys.executable, *arguments], cwd=site, env=variables, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("is_there", [False, True])
@@ -33,8 +35,14 @@ def test_the_other_package_is_named(site, is_there):
     assert ("another package named 'mpopt'" in imported.stderr) == is_there
     ran = run(site, "-W", "ignore", "-m", "mpopt", "--version")
     if is_there:
-        assert ran.returncode == 1 and "pip uninstall mpopt" in ran.stderr
+        assert ran.returncode == 2 and "pip uninstall mpopt" in ran.stderr
         assert len(ran.stderr.splitlines()) == 1
+
+
+def test_a_package_without_its_binary_has_the_status_of_an_error(site):
+    """1 would say that there are findings."""
+    ran = run(site, "-m", "mpopt", "check", "model.onnx")
+    assert ran.returncode == 2 and "no mpopt binary" in ran.stderr and len(ran.stderr.splitlines()) == 1
 
 
 def test_nothing_installs_it_by_name():
