@@ -350,6 +350,8 @@ Error Reader::readSection(const toml::table &section, bool isRoot) {
       error = readSuppressions(item);
     else if (name == "model" && isRoot)
       models = &item;
+    else if (name == "lint" && isRoot && item.is_table())
+      continue; // `mpopt lint` reads it.
     else if (StringRef option = getNamedOption(name); !option.empty())
       error = readNamed(option, item);
     else if (item.is_table())

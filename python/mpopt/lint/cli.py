@@ -6,9 +6,10 @@ import argparse
 import concurrent.futures
 import dataclasses
 import os
+import pathlib
 from collections.abc import Iterable, Iterator
 
-from mpopt import _console, _input_files, _output_files
+from mpopt import _console, _input_files, _output_files, _settings
 from mpopt._command import Error
 from mpopt._version import __version__
 from mpopt.lint import cache, configuration, fixes, formats, linter, notebook, project, source, table
@@ -34,13 +35,14 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--select", action="append", default=[], metavar="LIST", help="only these rules: ids, prefixes "
                         "(MP72) or names")
     parser.add_argument("--ignore", action="append", default=[], metavar="LIST", help="skip these rules")
-    parser.add_argument("--fail-on", choices=[*reversed(SEVERITIES), "never"], default="warning",
-                        help="exit 1 from this severity on (default warning)")
+    parser.add_argument("--fail-on", choices=[*reversed(SEVERITIES), "never"], help="exit 1 from this severity on (default warning)")
     parser.add_argument("--format", choices=list(formats.WRITERS), default="text", help="the form of the report "
                         "(default text)")
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help="write to FILE")
     parser.add_argument("--fix", action="store_true", help="make the fixes, and report the rest")
-    parser.add_argument("--diff", action="store_true", help="print the changes that --fix would make")
+    parser.add_argument("--diff", action="store_true", help="print the changes of --fix, and change nothing")
+    parser.add_argument("--config", metavar="FILE", help="an mpopt.toml or pyproject.toml (default: the nearest one), whose table lint "
+                        "has select, ignore and fail-on; none: no settings")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: all cores)")
     parser.add_argument("--no-cache", action="store_true", help="judge files of folders anew that have not changed")
     parser.add_argument("--list-rules", action="store_true", help="all rules of mpopt lint")
@@ -200,16 +202,36 @@ def list_rules() -> str:
     return "".join(lines)
 
 
+def apply_settings(options) -> None:
+    """What the project's table `lint` says where the command line says nothing."""
+    if options.config == "none":
+        return
+    first = next((path for path in options.paths if path != "-"), ".")
+    path = pathlib.Path(options.config) if options.config else _settings.find(first if os.path.isdir(first) else os.path.dirname(first))
+    if path is None or options.config is None and b"lint" not in _input_files.read(path, _settings.LARGEST):
+        return
+    for key, value in _settings.read(path, "lint").items():
+        words = [value] if isinstance(value, str) else value
+        if key not in ("select", "ignore", "fail-on"):
+            raise Usage(f"{path}: [lint] has no '{key}': it has select, ignore and fail-on")
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise Usage(f"{path}: '{key}' is neither a string nor a list of strings")
+        if key == "fail-on":
+            if value not in (*SEVERITIES, "never"):
+                raise Usage(f"{path}: 'fail-on' is one of {', '.join(SEVERITIES)}, never")
+            options.fail_on = options.fail_on or value
+        elif not getattr(options, key):
+            setattr(options, key, words)
+
+
 def check_options(options) -> None:
     if not options.paths:
         raise Usage("no script given: mpopt lint FILE.py|FOLDER")
-    if options.fix and options.diff:
-        raise Usage("--fix and --diff do not go together")
     if options.jobs < 0:
         raise Usage("--jobs: the number of processes is negative")
     if options.paths.count("-") > 1:
         raise Usage("standard input can be read only once")
-    if "-" in options.paths and options.fix:
+    if "-" in options.paths and options.fix and not options.diff:
         raise Usage("--fix needs a file, not standard input")
 
 
@@ -255,15 +277,16 @@ def run(options) -> int:
         _output_files.write(options.output, list_rules())
         return 0
     check_options(options)
+    apply_settings(options)
     selected = select(options)
     files, errors = list_files(options.paths)
     _output_files.check([("-o", options.output)], [("the script", path) for path in files])
     diff: list[str] = []
 
     def judge() -> Iterator[tuple[str, Linted]]:
-        fix = "fix" if options.fix else "diff" if options.diff else ""
+        fix = "diff" if options.diff else "fix" if options.fix else ""
         for path, linted in lint_cached(files, selected, fix, options, list_roots(options.paths)):
-            if linted.fixed != linted.text and options.fix:
+            if linted.fixed != linted.text and fix == "fix":
                 _output_files.write(path, linted.fixed)
             elif linted.fixed != linted.text:
                 diff.append(fixes.make_diff(path, linted.text, linted.fixed))
@@ -273,7 +296,7 @@ def run(options) -> int:
     _output_files.write(options.output, "".join(diff) if options.diff else formats.WRITERS[options.format](report))
     for path, error in report.errors:
         _console.print_error("mpopt", f"{path}: {error}")
-    return 2 if report.errors else get_status(report.findings, options.fail_on)
+    return 2 if report.errors else get_status(report.findings, options.fail_on or "warning")
 
 
 def parse_options(arguments: list[str] | None) -> argparse.Namespace:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import tomllib
 from typing import Any
 
 SUFFIXES = (".json", ".toml", ".yaml", ".yml")
@@ -134,6 +133,10 @@ ASSIGNED = re.compile(r"\s*([\w.-]+|\"[^\"]*\")\s*=")
 
 
 def read_toml(text: str) -> Tree:
+    try:
+        import tomllib
+    except ImportError as error:
+        raise ConfigurationError("is TOML, which takes Python 3.11 to read") from error
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -1,5 +1,5 @@
 """The numbers by which rules judge, and how a user changes them: `Monitor(thresholds=)`, and the table
-`[thresholds]` of the nearest `mpopt.toml`. Defaults are in the rules' records, from which
+`[thresholds]` of the project's settings (`_settings.py`). Defaults are in the rules' records, from which
 scripts/generate-docs writes thresholds.json."""
 
 import functools
@@ -8,13 +8,10 @@ import math
 import pathlib
 from collections.abc import Mapping
 
-from mpopt import _command, _input_files
+from mpopt import _settings
 from mpopt._command import Error, PathLike
 
 FILE = pathlib.Path(__file__).with_name("thresholds.json")
-SETTINGS = "mpopt.toml"
-#: Bytes of an mpopt.toml.
-LARGEST_SETTINGS = 1 << 20
 
 
 @functools.cache
@@ -24,34 +21,15 @@ def defaults() -> Mapping[str, float]:
     return {entry["key"]: entry["value"] for entry in table}
 
 
-def find_settings(folder: PathLike | None = None) -> pathlib.Path | None:
-    """The nearest `mpopt.toml` in a folder or above it; default: the working directory."""
-    here = pathlib.Path(folder or ".").resolve()
-    return next((path for each in (here, *here.parents) if (path := each / SETTINGS).is_file()), None)
-
-
 def read(given: Mapping[str, float] | None, config: PathLike | None = None) -> dict[str, float]:
     """All thresholds: those of the records, over which goes the settings' table, over which goes what
     is `given`. `config` names the settings; `none` leaves them out, None looks for the nearest. Raises
     `mpopt.Error` for a key that there is not, and for what is no number."""
     values = dict(defaults())
-    path = None if config == "none" else find_settings() if config is None else pathlib.Path(config)
+    path = None if config == "none" else _settings.find() if config is None else pathlib.Path(config)
     if path is not None:
-        values |= _check(f"'{path}': thresholds", _read_table(path))
+        values |= _check(f"'{path}': thresholds", _settings.read(path, "thresholds"))
     return values | _check("thresholds", given or {})
-
-
-def _read_table(path: pathlib.Path) -> Mapping:
-    try:
-        import tomllib
-    except ImportError as error:
-        raise Error(f"config: reading '{path}' takes Python 3.11; config='none' leaves it out") from error
-    with _command.argument(f"config: '{path}'"):
-        table = tomllib.loads(_input_files.read(path, LARGEST_SETTINGS).decode("utf-8"))
-        thresholds = table.get("thresholds", {})
-        if not isinstance(thresholds, dict):
-            raise ValueError("'thresholds' is no table")
-        return thresholds
 
 
 def _check(what: str, given: Mapping) -> dict[str, float]:

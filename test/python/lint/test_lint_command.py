@@ -46,6 +46,33 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
+# --- Settings of a project ---
+
+
+@pytest.mark.parametrize("file, section", [("mpopt.toml", "lint"), ("pyproject.toml", "tool.mpopt.lint")])
+def test_settings_select_rules(script, file, section):
+    settings = script.parent / file
+    settings.write_text(f'[{section}]\nselect = ["MP70", "MP721"]\nignore = "MP721"\nfail-on = "error"\n')
+    done = lint("train.py", cwd=script.parent)
+    assert "MP721" not in done.stdout and done.returncode == 0, done.stdout + done.stderr
+    assert "MP721" in lint(script, "--select", "MP721", "--ignore", "MP701").stdout
+    assert "MP721" in lint(script, "--config", "none").stdout
+    settings.write_text(f'[{section}]\nselekt = "MP7"\n')
+    refused(lint(script.parent), f"{file}: [lint] has no 'selekt'")
+    settings.write_text(f'[{section}]\nfail-on = "often"\n')
+    refused(lint(script), "is one of note, warning, error, never")
+
+
+def test_python_without_a_reader_of_toml(script, tmp_path):
+    """Python 3.10 has none."""
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "tomllib.py").write_text("raise ImportError('no tomllib')")
+    old = {"PYTHONPATH": os.pathsep.join([str(tmp_path / "old"), str(ROOT / "python")])}
+    (tmp_path / "train.toml").write_text("[training]\nmixed_precision_param = 'float16'\n")
+    assert "MP721" in lint(script, env=old).stdout
+    refused(lint(tmp_path / "train.toml", env=old), "Python 3.11")
+
+
 # --- The forms of the report ---
 
 
@@ -120,6 +147,7 @@ def test_diff_and_fix(script):
     assert done.returncode == 1 and script.read_text() == FAULTY
     assert "+    scaler.unscale_(optimizer)\n" in done.stdout
     assert '+scaler = torch.amp.GradScaler("cuda")\n' in done.stdout
+    assert lint(script, "--fix", "--diff").stdout == done.stdout and script.read_text() == FAULTY
     done = lint(script, "--fix")
     assert done.returncode == 0 and "no findings" in done.stdout
     fixed = script.read_text()
@@ -127,7 +155,6 @@ def test_diff_and_fix(script):
         "    torch.nn", "    scaler.unscale_(optimizer)\n    torch.nn")
     assert lint(script, "--fix").returncode == 0 and script.read_text() == fixed
     assert lint(script, "--diff").stdout == ""
-    refused(lint(script, "--fix", "--diff"), "do not go together")
 
 
 def test_fix_keeps_line_ends_and_mode(script):

@@ -23,6 +23,10 @@ def test_arguments_go_over_settings(tmp_path, monkeypatch):
     values = thresholds.read({"norm-error": 90})
     assert (values["norm-high"], values["norm-error"], values["norm-low"]) == (50, 90, 0.01)
     assert thresholds.read(None, "none")["norm-high"] == 100
+    # The same in the settings of a package.
+    (tmp_path / "mpopt.toml").rename(tmp_path / "old.toml")
+    (tmp_path / "pyproject.toml").write_text("[tool.other]\nnorm-high = 3\n[tool.mpopt.thresholds]\nnorm-high = 40\n")
+    assert thresholds.read(None)["norm-high"] == 40
 
 
 @pytest.mark.parametrize("given", [{"norm": 1}, {"norm-high": "much"}, {"norm-high": True}, {"norm-high": float("nan")}])

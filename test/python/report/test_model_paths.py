@@ -149,7 +149,8 @@ def test_settings_of_a_python_project(tree, tmp_path):
     project = tmp_path / "pyproject.toml"
     project.write_text('[project]\nname = "x"\n\n[tool.mpopt]\nprecision = "bf16"\n'
                        '[tool.mpopt.model."bad.onnx"]\nprecision = "fp16"\n'
-                       '[[tool.mpopt.suppress]]\nrule = "MP201"\nreason = "known"\n')
+                       '[[tool.mpopt.suppress]]\nrule = "MP201"\nreason = "known"\n'
+                       '[tool.mpopt.lint]\nselect = ["MP7"]\n')
 
     def judged(*options):
         done = run_mpopt("check", "models/bad.onnx", "--format", "json", *options, cwd=tmp_path)
