@@ -69,13 +69,6 @@ static void describe(const ImportResult &imported, StringRef path,
   report.modelled = imported.coverage.modelled;
   report.unmodelled = imported.coverage.unmodelled;
   report.warnings = imported.warnings;
-  for (const auto &[file, tensors] : imported.missingWeights)
-    report.warnings.push_back("'" + file +
-                              "' is missing: judged without the "
-                              "values of the " +
-                              std::to_string(tensors) +
-                              (tensors == 1 ? " tensor" : " tensors") +
-                              " it holds");
 }
 
 void mpopt::listFindings(std::vector<Finding> findings, Certainty least,

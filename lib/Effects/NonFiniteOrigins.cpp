@@ -28,7 +28,8 @@ static NonFiniteFlags storedAs(Value value, const OverflowSites &sites) {
     double mean = sites.ranges().preRounding(value).hull().mean;
     (mean < 0 ? flags.negInf : flags.posInf) = true;
   }
-  if (!isConstant(value) && !isLikely)
+  bool isKnown = isConstant(value) && sites.ranges().of(value).hasLikely();
+  if (!isKnown && !isLikely)
     return flags;
   flags.posInf |= isPastEdge(value, true, sites.ranges());
   flags.negInf |= isPastEdge(value, false, sites.ranges());

@@ -97,9 +97,10 @@ Value OverflowSites::findRoot(Operation *op, Certainty certainty) const {
   }
   if (best)
     return best->root ? best->root : best->value;
-  // A constant that is Inf in its dtype: MP202 reports it.
+  // A constant of known bytes that is Inf in its dtype: MP202 reports it.
   for (Value operand : op->getOperands())
-    if (isa<FloatType>(getElementType(operand)) && isConstant(operand)) {
+    if (isa<FloatType>(getElementType(operand)) && isConstant(operand) &&
+        known.of(operand).hasLikely()) {
       const FloatFormat *format = getFloatFormat(getElementType(operand));
       if (format && known.magnitudes(operand).bound >= format->overflowFrom)
         return operand;

@@ -277,8 +277,8 @@ void ModelImporter::run(const FunctionTable &table, const NodeOrders &sorted,
   result.missingWeights = tensors.missing();
   result.weightFiles = tensors.listExternalFiles();
   for (const auto &[name, count] : result.missingWeights)
-    sink.warn("weights of " + Twine(count) + " tensors missing: no file '" +
-              name + "'");
+    sink.warn("'" + name + "' is missing: the values of " + Twine(count) +
+              (count == 1 ? " tensor" : " tensors") + " are not known");
   if (file.model.training_info_size() > 0)
     sink.warn("training_info is not analysed");
   result.dimNames.assign(types.seenDims().begin(), types.seenDims().end());

@@ -24,7 +24,19 @@ def test_missing_weights_are_not_fatal(tmp_path):
     path.write_bytes(external("gone.bin"))
     done = run("--check", path)
     assert done.returncode == 0, done.stderr
-    assert b"'" in done.stderr and b"gone.bin' is missing" in done.stderr
+    assert b"gone.bin' is missing: the values of 1 tensor are not known" in done.stderr and done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_weights_that_are_missing_are_no_overflow(tmp_path, precision):
+    """Nothing is known of them: neither that they are Inf, nor that they fit."""
+    path = tmp_path / "model.onnx"
+    made = external("gone.bin")
+    path.write_bytes(made)
+    done = run("--check", path, "--precision", precision, "--format", "json")
+    report = json.loads(done.stdout)
+    assert done.returncode == 0 and not report["findings"], report["findings"]
+    assert report["effects"][0]["expected_error"] is None
 
 
 def test_six_bits_are_not_read_as_nibbles(tmp_path):
