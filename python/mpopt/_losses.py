@@ -79,7 +79,9 @@ def _join_prediction(module, loss, batch):
             outputs["prediction"] = made
         return outputs
 
-    return _modules.with_forward(module, forward), {**first, **keywords, name: target}
+    batch = {**first, **keywords, name: target}
+    _modules.describe_keywords(forward, batch)
+    return _modules.with_forward(module, forward), batch
 
 
 def _join_step(module, loss, batch):
@@ -102,6 +104,7 @@ def _join_step(module, loss, batch):
         made = made.get("loss") if isinstance(made, Mapping) else made
         return {"loss": made}
 
+    _modules.describe_keywords(forward, named)
     return _modules.with_forward(module, forward), named
 
 

@@ -9,6 +9,7 @@ import copy
 import dataclasses
 import functools
 import inspect
+import io
 import logging
 import warnings
 from collections.abc import Iterator, Mapping
@@ -22,11 +23,15 @@ _WRAPPERS = ("DataParallel", "DistributedDataParallel", "FullyShardedDataParalle
 _INNER = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 #: Characters of a reason: those of PyTorch go on with whole tensors and pages of advice.
 _LONGEST = 300
+#: Exceptions of fake tensors whose text is the op alone.
+_OF_AN_OP = ("DataDependentOutputException", "DynamicOutputShapeException", "UnsupportedOperatorException")
 
 
 def reason(error: Exception) -> str:
     """The first line of an exception's text, without its end if that is long."""
     line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    if type(error).__name__ in _OF_AN_OP:
+        line = f"{line} asks for values, which torch.export does not have"
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 
@@ -197,13 +202,13 @@ def name_outputs(program) -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Warnings, and the stacks that fake tensors log of an op which refuses its operands, are off: the exception
-    says as much."""
+    """Warnings, the stacks that fake tensors log of an op which refuses its operands, and the graph that
+    `torch.export` prints of a module that it gives up are off: the exception says as much."""
     log = logging.getLogger("torch._subclasses.fake_tensor")
     was = log.disabled
     log.disabled = True
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:
@@ -276,6 +281,12 @@ def plain_forward(module):
     return forward
 
 
+def describe_keywords(forward, names) -> None:
+    """Says which keywords a `forward` of any keywords takes: a trace asks."""
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    vars(forward)["__signature__"] = inspect.Signature([inspect.Parameter(name, kinds) for name in ("self", *names)])
+
+
 def with_forward(module, forward):
     """A module that shares parameters, modules and names with `module`, and runs `forward`, a
     function of itself and the arguments."""
@@ -307,6 +318,18 @@ def _bind_settings(module, keywords: dict):
     return with_forward(module, forward), tensors
 
 
+def _why_not_run(module, arguments: tuple, keywords: dict) -> str:
+    """Why PyTorch itself refuses the batch; empty if it does not."""
+    import torch
+
+    try:
+        with torch.no_grad(), _quiet():
+            module(*arguments, **keywords)
+    except Exception as error:  # of many classes
+        return reason(error)
+    return ""
+
+
 def trace(module, arguments: tuple, keywords: dict, before: str = ""):
     """The module as an archive of what a batch does. `before`: why it is not exported."""
     import torch
@@ -321,9 +344,12 @@ def trace(module, arguments: tuple, keywords: dict, before: str = ""):
     given = {"example_kwarg_inputs": keywords} if keywords else {"example_inputs": arguments}
     try:
         with _quiet(), _without_caches(module):
-            return torch.jit.trace(module, check_trace=False, **given)
+            # Outputs may be a dictionary.
+            return torch.jit.trace(module, check_trace=False, strict=False, **given)
     except Exception as error:  # of many classes
         text = f"the module cannot be traced ({reason(error)})"
-        if before:
+        if refusal := _why_not_run(module, arguments, keywords):
+            text = f"the module does not run on the batch ({refusal})"
+        elif before:
             text = f"the module cannot be exported ({before}) or traced ({reason(error)})"
         raise Error(text) from error

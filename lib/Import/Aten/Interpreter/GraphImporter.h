@@ -140,6 +140,8 @@ private:
   /// Names what the node gives: the location of an op is made once, with the
   /// names of all its results.
   void nameResults(const Node &node, llvm::ArrayRef<NamedResult> results);
+  std::string memberName(ValueId list, int64_t member,
+                         const std::string &name) const;
   /// Remembers what the name of an mp value stands for.
   void recordPlace(mlir::Value value, ValueId id, int64_t member = -1);
   void recordPlace(const std::string &name, GraphPlace place);

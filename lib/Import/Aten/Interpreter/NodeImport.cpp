@@ -90,6 +90,19 @@ Item GraphImporter::unknownItem(const StaticType &type, Location location,
   }
 }
 
+/// The name of a list's member: its own one where somebody renamed its node, as
+/// those of outputs are; FX calls it `getitem`.
+std::string GraphImporter::memberName(ValueId list, int64_t member,
+                                      const std::string &name) const {
+  const std::vector<std::string> &origins = graph.values[list].memberOrigins;
+  if (size_t(member) < origins.size() && !origins[member].empty()) {
+    StringRef origin = origins[member];
+    if (!origin.starts_with("getitem") && !origin.contains('.'))
+      return origin.str();
+  }
+  return name + "." + std::to_string(member);
+}
+
 void GraphImporter::nameResults(const Node &node,
                                 ArrayRef<NamedResult> results) {
   auto isNamed = [](const NamedResult &named) {
@@ -110,7 +123,7 @@ void GraphImporter::nameResults(const Node &node,
     std::string &name = names[result.getResultNumber()];
     name = valueName(named.id);
     if (named.member >= 0)
-      name += "." + std::to_string(named.member);
+      name = memberName(named.id, named.member, name);
   }
   for (auto &[op, names] : ops) {
     SmallVector<StringRef> values(names.begin(), names.end());

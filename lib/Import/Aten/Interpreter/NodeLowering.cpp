@@ -337,7 +337,8 @@ void NodeLowering::complete() {
     if (item.kind != Item::Kind::List)
       continue;
     for (auto [number, member] : llvm::enumerate(item.collection->items))
-      if (member.isTensor())
+      if (member.isTensor() && member.variable->value &&
+          member.variable->value.getLoc() == location)
         named.push_back({member.variable->value, output, int64_t(number)});
   }
   importer.nameResults(node, named);
