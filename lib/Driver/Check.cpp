@@ -147,6 +147,10 @@ int mpopt::check(const Options &options, StringRef version) {
     printError(llvm::toString(std::move(error)));
     return kFault;
   }
+  if (fault && options.output == "-" &&
+      options.format == &getOutputFormats().front())
+    llvm::outs() << options.models.size() - run.reports.size() << " of "
+                 << options.models.size() << " models not judged\n";
   if (fault)
     return kFault;
   return run.failing ? kFindings : kClean;

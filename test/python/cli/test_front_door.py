@@ -1,11 +1,13 @@
 """mpopt.diff, mpopt.summary, mpopt.lint and mpopt.view."""
 
 import pathlib
+import re
 import types
 
 import onnx
 import pytest
 from onnx import parser
+from tool import ROOT, run_mpopt
 
 import mpopt
 
@@ -99,3 +101,15 @@ def test_view_writes_a_page(tmp_path):
 
 def test_the_package_is_typed():
     assert (pathlib.Path(mpopt.__file__).parent / "py.typed").exists()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/overview.md"])
+def test_the_printed_report_is_what_the_command_prints(page):
+    """Parts between lines of `...`, but for the seconds."""
+    text = (ROOT / page).read_text()
+    command, shown = re.search(r"^\$ mpopt (\S+ docs/examples/\S+ --precision fp16)\n(.*?)^(?:\$|```)", text, re.MULTILINE | re.DOTALL).groups()
+    done = run_mpopt(*command.split(), cwd=ROOT)
+    timeless = re.compile(r"\d+\.\d+ s$", re.MULTILINE)
+    printed = timeless.sub("s", done.stdout)
+    for part in timeless.sub("s", shown).split("...\n"):
+        assert part in printed, part

@@ -92,6 +92,8 @@ def test_a_model_that_cannot_be_read_does_not_stop_the_others(tree, tmp_path):
     done = run_mpopt("check", "models", "--format", "json", cwd=tmp_path)
     assert done.returncode == 2 and "models/broken.onnx: " in done.stderr and done.stderr.count("\n") == 1
     assert len(json.loads(done.stdout)["reports"]) == 3
+    # The error is far above the end of the text.
+    assert run_mpopt("check", "models", cwd=tmp_path).stdout.endswith("\n1 of 4 models not judged\n")
 
 
 @pytest.mark.parametrize(("word", "error"), [
