@@ -113,3 +113,11 @@ def test_the_printed_report_is_what_the_command_prints(page):
     printed = timeless.sub("s", done.stdout)
     for part in timeless.sub("s", shown).split("...\n"):
         assert part in printed, part
+
+
+def test_the_lines_of_python_print_what_is_shown(capsys):
+    pytest.importorskip("torch")
+    text = (ROOT / "README.md").read_text()
+    code, shown = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL).groups()
+    exec(code, {})
+    assert capsys.readouterr().out == shown
