@@ -144,3 +144,36 @@ func.func @masked_maximum(%x: tensor<64x16xf32> {mp.assume = {lo = -40.0 : f64, 
   %m = mp.reduce_max %s {axes = array<i64: 1>, keep_dims = true} : (tensor<64x16xf32>) -> tensor<64x1xf32>
   return %m : tensor<64x1xf32>
 }
+
+// -----
+
+// Points on a sphere are 2 apart at most: half of that is in the domain of an arc sine.
+// Points that are not on one may be further apart.
+#n = {lo = -6.0 : f64, hi = 6.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}
+func.func @chords(%x: tensor<256x4xf32> {mp.assume = #n}, %y: tensor<256x4xf32> {mp.assume = #n}) -> (tensor<256x1xf32>, tensor<256x1xf32>, tensor<256x1xf32>) {
+  %0 = mp.reduce_l2 %x {axes = array<i64: 1>, keep_dims = true} : (tensor<256x4xf32>) -> tensor<256x1xf32>
+  %p = mp.div %x, %0 : (tensor<256x4xf32>, tensor<256x1xf32>) -> tensor<256x4xf32>
+  %1 = mp.reduce_l2 %y {axes = array<i64: 1>, keep_dims = true} : (tensor<256x4xf32>) -> tensor<256x1xf32>
+  %q = mp.div %y, %1 : (tensor<256x4xf32>, tensor<256x1xf32>) -> tensor<256x4xf32>
+  %d = mp.sub %p, %q : (tensor<256x4xf32>, tensor<256x4xf32>) -> tensor<256x4xf32>
+  // expected-remark @below {{, 2] mean 1.4}}
+  %2 = mp.reduce_l2 %d {axes = array<i64: 1>, keep_dims = true} : (tensor<256x4xf32>) -> tensor<256x1xf32>
+  // expected-remark @below {{, 2] mean 1.4}}
+  %3 = mp.norm %d {ord = 2.0 : f64, axes = array<i64: 1>, keep_dims = true} : (tensor<256x4xf32>) -> tensor<256x1xf32>
+  %e = mp.sub %p, %y : (tensor<256x4xf32>, tensor<256x4xf32>) -> tensor<256x4xf32>
+  // expected-remark @below {{mean 2.2}}
+  %4 = mp.reduce_l2 %e {axes = array<i64: 1>, keep_dims = true} : (tensor<256x4xf32>) -> tensor<256x1xf32>
+  return %2, %3, %4 : tensor<256x1xf32>, tensor<256x1xf32>, tensor<256x1xf32>
+}
+
+// -----
+
+// Sums of what is no quotient have no length that is known.
+#n = {lo = -6.0 : f64, hi = 6.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}
+func.func @lengths_of_others(%x: tensor<16x4xf32> {mp.assume = #n}) -> tensor<16x1xf32> {
+  %0 = mp.relu %x : (tensor<16x4xf32>) -> tensor<16x4xf32>
+  %1 = mp.add %x, %0 : (tensor<16x4xf32>, tensor<16x4xf32>) -> tensor<16x4xf32>
+  // expected-remark @below {{likely (propagated)}}
+  %2 = mp.reduce_l2 %1 {axes = array<i64: 1>, keep_dims = true} : (tensor<16x4xf32>) -> tensor<16x1xf32>
+  return %2 : tensor<16x1xf32>
+}

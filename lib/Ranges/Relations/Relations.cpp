@@ -343,6 +343,8 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
       })
       .Case([&](mp::GemmOp) { expectSquaredDistance(result, value, ctx); })
       .Case([&](mp::ReduceSumOp sum) { refineShiftedSum(sum, value, ctx); })
+      .Case<mp::ReduceL2Op, mp::NormOp>(
+          [&](auto) { expectLengthOfRows(op, value, ctx); })
       .Case([&](mp::LogOp log) { expectLogSoftmax(log, value, ctx); })
       .Case([&](mp::ExpOp exp) { expectMaskedExponential(exp, value, ctx); })
       .Case<mp::SliceOp, mp::GatherOp>(

@@ -313,3 +313,29 @@ void relations::refineQuotient(Value result, AbstractValue &value,
                               : std::max(0.0, 1 - 2 * lost - n * own.absolute),
                     1 + 2 * lost, *last);
 }
+
+/// A sum or difference of rows of known lengths is no longer than both
+/// together: distances of points on a sphere.
+void relations::expectLengthOfRows(Operation *op, AbstractValue &value,
+                                   TransferContext &ctx) {
+  Operation *sum = peel(op->getOperand(0), Peel::Rounded).getDefiningOp();
+  auto norm = dyn_cast<mp::NormOp>(op);
+  if (norm && !norm.getOrd().isExactlyValue(2))
+    return;
+  std::optional<Axes> axes = getReducedAxes(op, ctx.shapes());
+  if (!isa_and_present<mp::AddOp, mp::SubOp>(sum) || !axes ||
+      !value.hasLikely())
+    return;
+  double most = 0;
+  for (Value rows : sum->getOperands()) {
+    Operation *quotient = peel(rows, Peel::Rounded).getDefiningOp();
+    auto found = isa_and_present<mp::DivOp, mp::MulOp>(quotient)
+                     ? matchQuotient(quotient, ctx)
+                     : std::nullopt;
+    if (!found || !found->second.squares || found->second.axes != *axes ||
+        !isSameExpression(found->first, found->second.of))
+      return;
+    most += found->second.exact;
+  }
+  expectWithin(value, {0, most});
+}

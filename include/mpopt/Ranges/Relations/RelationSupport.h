@@ -106,6 +106,9 @@ void expectPartOfSum(mlir::Operation *op, AbstractValue &value,
 void expectMaskedExponential(mp::ExpOp op, AbstractValue &value,
                              TransferContext &ctx);
 
+/// Expects |x / |x| - y / |y|| to be 2 at most (RowQuotient.cpp).
+void expectLengthOfRows(mlir::Operation *op, AbstractValue &value,
+                        TransferContext &ctx);
 /// Narrows x / s where s is a mean, sum or norm of x's own rows (RowScale.cpp).
 void refineQuotient(mlir::Value result, AbstractValue &value,
                     TransferContext &ctx);
