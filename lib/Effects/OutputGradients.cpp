@@ -12,6 +12,7 @@
 #include "WrittenOut.h"
 #include "mpopt/Propagate/Branches.h"
 #include "mpopt/Propagate/IntegerProduct.h"
+#include "mpopt/Propagate/Interpolation.h"
 #include "mpopt/Propagate/MeanSquare.h"
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
@@ -205,14 +206,16 @@ void OutputGradients::fuseComposites(const RangeAnalysis &ranges) {
 }
 
 /// Rounding to whole numbers has no slope, but on average it moves as what is
-/// rounded does.
+/// rounded does; not the place of a pair of neighbours, between which the
+/// fraction moves.
 void OutputGradients::passSteps() {
   llvm::DenseMap<Operation *, Operation *> originals;
   for (auto [from, to] : mapping.getOperationMap())
     originals[to] = from;
   SmallVector<Operation *> steps;
   for (Operation &op : *findReturn(*copy)->getBlock())
-    if (originals.contains(&op) && roundsToWhole(&op))
+    if (originals.contains(&op) && roundsToWhole(&op) &&
+        !isFloorOfInterpolation(&op))
       steps.push_back(&op);
   for (Operation *op : steps) {
     OpBuilder builder(op);

@@ -21,6 +21,7 @@
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Normal.h"
 #include "mpopt/Numerics/StorageError.h"
+#include "mpopt/Propagate/Interpolation.h"
 #include "mpopt/Propagate/Masks.h"
 #include "mpopt/Propagate/NonFinite.h"
 #include "mpopt/Ranges/Value/Expression.h"
@@ -281,6 +282,8 @@ std::optional<double> ChangedDecisions::shareOfComparison(Operation *op) const {
 std::optional<double> ChangedDecisions::shareOfWhole(Value value,
                                                      Value integers) const {
   Operation *whole = getMaker(value, Peel::InsertedCasts);
+  if (isFloorOfInterpolation(whole))
+    return 0;
   if (isa_and_present<mp::FloorOp, mp::CeilOp, mp::TruncOp>(whole))
     value = whole->getOperand(0);
   if (auto share = shareOfFunction(value, integers, ranges.context()))

@@ -12,6 +12,7 @@
 #include "mpopt/Numerics/Unary.h"
 #include "mpopt/Propagate/AddedTerms.h"
 #include "mpopt/Propagate/AttentionScores.h"
+#include "mpopt/Propagate/Interpolation.h"
 #include "mpopt/Propagate/Masks.h"
 #include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
@@ -420,7 +421,8 @@ std::optional<double> ErrorMoments::errorOfStep(Operation *op, Value result,
   if (!isWhole && !isa<mp::QuantizeOp, mp::FakeQuantizeOp>(op))
     return errorOfOther(op, size);
   double width = isWhole ? 1 : widthOf(op, ranges);
-  StepError step = stepOf(value, width);
+  StepError step =
+      isFloorOfInterpolation(op) ? StepError() : stepOf(value, width);
   // A value that several quantisations read counts once.
   if (StepError &place = steps[isWhole ? result : value];
       step.square > place.square)
