@@ -79,6 +79,20 @@ func.func @transposed(%x: tensor<1x1x4xf32> {mp.assume = {lo = -1.0 : f64, hi = 
 
 // -----
 
+// With a dilation as large as the stride all taps are at the phase of one position, so that the norm there is that of
+// two products.
+func.func @transposed_dilated(%x: tensor<1x1x5xf32> {mp.assume = {lo = 1.0 : f64, hi = 1.0 : f64}}) -> tensor<1x1x9xf32> {
+  %w = mp.constant dense<3.0> : tensor<1x1x2xf32>
+  // expected-remark @below {{, 6]}}
+  %0 = mp.conv_transpose %x, %w {strides = array<i64: 2>, dilations = array<i64: 2>} : (tensor<1x1x5xf32>, tensor<1x1x2xf32>) -> tensor<1x1x11xf32>
+  %v = mp.constant dense<1.0> : tensor<1x1x3xf32>
+  // expected-remark @below {{, 18]}}
+  %1 = mp.conv %0, %v : (tensor<1x1x11xf32>, tensor<1x1x3xf32>) -> tensor<1x1x9xf32>
+  return %1 : tensor<1x1x9xf32>
+}
+
+// -----
+
 // Positions past the last tap receive the bias alone, however many they are.
 func.func @output_padding(%x: tensor<1x1x2xf32> {mp.assume = {lo = 1.0 : f64, hi = 2.0 : f64}}) {
   %w = mp.constant dense<2.0> : tensor<1x1x1xf32>

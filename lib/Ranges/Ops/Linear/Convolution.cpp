@@ -24,6 +24,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
+#include <numeric>
 #include <tuple>
 
 using namespace mlir;
@@ -181,9 +182,11 @@ double Convolution::normOfOutputs(const ConvolutionRequest &request,
   double factor = sqrtUp(double(request.taps()));
   if (transposed) {
     factor = 1;
+    // Of the taps of an axis those of one phase reach a position.
     for (const ConvolutionAxis &axis : request.axes)
-      factor *= double(
-          llvm::divideCeil(uint64_t(axis.kernel), uint64_t(axis.stride)));
+      factor *= double(llvm::divideCeil(
+          uint64_t(axis.kernel),
+          uint64_t(axis.stride / std::gcd(axis.stride, axis.dilation))));
   }
   double norm = 0;
   for (double each : linearSums(matrix, shared).operatorNorm)
