@@ -19,6 +19,10 @@ LARGEST_FP32 = (2 - 2.0 ** -23) * 2.0 ** 127
 # An amax from which on the largest code over it is an FP32 number.
 LEAST_AMAX = max(FORMATS.values()) / LARGEST_FP32
 LARGEST = re.compile(r"^(?:max|amax|aminmax|norm)$")
+# Scales of a cache are made once: what is stored later was not seen.
+OF_CACHE = re.compile(r"^(?:k|v|kv|key|value)_?scales?$")
+# FP32's and BF16's least normal number.
+LEAST_NORMAL = 2.0 ** -126
 NAMED_LARGEST = re.compile(r"amax|absmax|abs_max|max_abs")
 LIMITS = {"clamp", "clamp_", "clip", "clip_", "minimum", "hardtanh", "nan_to_num"}
 GUARDS = {"clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "maximum", "where", "nan_to_num", "masked_fill", "masked_fill_"}
@@ -171,7 +175,7 @@ def find_scaled(program: Program, node: ast.expr) -> ast.BinOp | None:
         # Casts and views.
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or name_of(node) in LIMITS:
             return None
-        node = node.func.value
+        node = find_guarded(node)
     return None
 
 
@@ -193,7 +197,7 @@ def find_stored(program: Program, scale: ast.expr) -> bool:
     """True if a scale is a number or what an object keeps, and nothing that a caller hands over or a function computes."""
     parts = list(walk(program, scale))
     # `self`, modules, and what was followed to an assignment.
-    free = {part.id for part in parts if isinstance(part, ast.Name) and not flow_of(program).sources(part)}
+    free = {part.id for part in parts if isinstance(part, ast.Name) and not OF_CACHE.match(part.id) and not flow_of(program).sources(part)}
     bases = {part.value.id for part in parts if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name)}
     own = any(isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and not flow_of(program).sources(part) for part in parts)
     return free <= bases and not own
@@ -232,13 +236,33 @@ LIBRARIES = {"torch", "tl", "np", "numpy", "jnp"}
 EPSILON = re.compile(r"eps|tiny", re.I)
 
 
+def number_of(program: Program, node: ast.AST) -> float | None:
+    """A float that is written, or the least normal one that `finfo` has."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, float) else None
+    if getattr(node, "attr", "") not in ("tiny", "smallest_normal"):
+        return None
+    made = find_made(program, node.value)  # type: ignore[attr-defined]
+    kinds = {getattr(part, "attr", "") for part in ast.walk(made)} if isinstance(made, ast.Call) and name_of(made) == "finfo" else set()
+    return LEAST_NORMAL if kinds & {"float32", "bfloat16"} else None
+
+
+def find_guarded(call: ast.Call) -> ast.expr:
+    """What a guard limits: what it is a method of, or the first argument."""
+    own = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    return call.args[0] if isinstance(own, ast.Name) and own.id in LIBRARIES and call.args else own
+
+
 def list_guards(program: Program, scale: ast.expr) -> Iterator[float | None]:
     """The limits from below that a scale or its amax has; None where the number is not known."""
     for part in walk(program, scale):
         if isinstance(part, ast.Call):
             name = name_of(part)
             given = [find_made(program, each) for each in [*part.args, *(keyword.value for keyword in part.keywords if keyword.arg != "dim")]]
-            known = [each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, float)]
+            known = [number for each in given if (number := number_of(program, each)) is not None]
+            # A scale itself may be as small: its inverse is an FP32 number.
+            if known == [LEAST_NORMAL] and isinstance(find_made(program, find_guarded(part)), ast.BinOp):
+                known = []
             if name in GUARDS or name == "max" and known or name == "max" and has_other(part):
                 yield min(known) if known else None
         elif isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add):
@@ -265,7 +289,7 @@ def fp8_scale_of_zeros(program: Program) -> Iterator[Report]:
     for node, cast, _ in list_casts(program):
         limited = find_made(program, cast)
         while isinstance(limited, ast.Call) and isinstance(limited.func, ast.Attribute):
-            limited = find_made(program, limited.func.value)
+            limited = find_made(program, find_guarded(limited))
         scaled = find_scaled(program, limited)
         if scaled is None or not SIZE_AND_LARGEST <= {kind for part in walk(program, scaled.right) for kind in kinds_of(part)}:
             continue

@@ -59,3 +59,15 @@ class Linear(nn.Module):
     def forward(self, x):
         codes = static_quant(x, 1.0 / self.input_scale)
         return torch._scaled_mm(codes, self.weight.t(), scale_a=self.input_scale, scale_b=self.weight_scale, out_dtype=x.dtype)
+# case: the scale of a cache
+import torch
+
+def store(key, value, cache, k_scale, v_scale, slots):
+    cache.key[slots] = (key / k_scale).to(torch.float8_e4m3fn)  # finds warning
+    cache.value[slots] = (value / v_scale).clamp(-448, 448).to(torch.float8_e4m3fn)
+# case: the scale of a cache, made there
+import torch
+
+def store(key, cache, slots):
+    k_scale = key.abs().max().clamp(min=1e-12) / 448
+    cache.key[slots] = (key / k_scale).to(torch.float8_e4m3fn)

@@ -160,3 +160,17 @@ def quantize_v(v):
     scale = v.abs().amax(dim=-2, keepdim=True).float() / fp8_max
     divisor = torch.where(scale == 0, torch.ones_like(scale), scale)
     return (v / divisor).to(torch.float8_e4m3fn), scale
+# case: the least normal number is too small
+import torch
+TINY = torch.finfo(torch.float32).tiny
+
+def cast(x):
+    amax = torch.clamp(x.abs().max(dim=-1, keepdim=True).values, min=TINY)
+    inverse = 448 / amax
+    return torch.clamp(x * inverse, -448, 448).to(torch.float8_e4m3fn)  # finds warning
+# case: an epsilon of the format
+import torch
+
+def cast(x):
+    amax = torch.clamp(x.abs().max(dim=-1, keepdim=True).values, min=torch.finfo(torch.float32).eps)
+    return (x * (448 / amax)).clamp(-448, 448).to(torch.float8_e4m3fn)
