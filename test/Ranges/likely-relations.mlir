@@ -212,3 +212,17 @@ func.func @shares_of_range(%x: tensor<64x3x16xf32> {mp.assume = #n}, %y: tensor<
   %other = mp.div %range, %most : (tensor<64x1x16xf32>, tensor<64x1x16xf32>) -> tensor<64x1x16xf32>
   return %hue : tensor<64x1x16xf32>
 }
+
+// -----
+
+// Shares of a sum are one in as many as it has terms, on average, however many
+// of the terms are 0, and a guard makes them less.
+func.func @guarded_shares(%x: tensor<64x16xf32> {mp.assume = {lo = -60.0 : f64, hi = 1.0 : f64, mean = -4.0 : f64, std = 3.0 : f64}}) {
+  %eps = mp.constant dense<1.0e-6> : tensor<f32>
+  %r = mp.relu %x : (tensor<64x16xf32>) -> tensor<64x16xf32>
+  %u = mp.reduce_sum %r {axes = array<i64: 1>, keep_dims = true} : (tensor<64x16xf32>) -> tensor<64x1xf32>
+  %v = mp.add %u, %eps : (tensor<64x1xf32>, tensor<f32>) -> tensor<64x1xf32>
+  // expected-remark @below {{mean 0.0625 }}
+  %p = mp.div %r, %v : (tensor<64x16xf32>, tensor<64x1xf32>) -> tensor<64x16xf32>
+  return
+}

@@ -285,6 +285,10 @@ void relations::refineQuotient(Value result, AbstractValue &value,
                 scale.squares && length
                     ? std::optional(scale.exact * scale.exact / *length)
                     : std::nullopt);
+  // A guard makes the divisor larger, and the shares less.
+  if (scale.guardedSum && scale.exact == 1 && positive && length &&
+      value.hasLikely() && value.hull().mean * *length > 1)
+    expectShares(value, *length);
   std::optional<int64_t> last =
       TransferContext::dimOf(result, scale.axes.back());
   if (!last)

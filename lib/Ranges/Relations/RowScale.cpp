@@ -309,6 +309,7 @@ static std::optional<RowScale> matchPlainSum(Value value,
   result.of = op->getOperand(0);
   result.axes = *axes;
   result.sum = isa<mp::ReduceSumOp>(op) && !guarded;
+  result.guardedSum = isa<mp::ReduceSumOp>(op) && guarded;
   result.reduction = op;
   // The largest of stored numbers is one of them.
   if (!isa<mp::ReduceMaxOp>(op))

@@ -23,8 +23,8 @@ struct RowScale {
   /// The factor of the inverse of a norm.
   double factor = 1;
   bool squares = false;
-  /// A plain sum of values that are not negative.
-  bool sum = false;
+  /// A sum of values that are not negative: by itself, or with a guard.
+  bool sum = false, guardedSum = false;
   /// The op that adds up.
   mlir::Operation *reduction = nullptr;
   /// The variance op's deviations differ from `of` by an error of the mean.
