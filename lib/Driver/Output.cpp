@@ -163,9 +163,10 @@ Error mpopt::writeOutput(StringRef file,
 bool mpopt::wantsColor(StringRef file, ColorChoice choice) {
   if (choice != ColorChoice::Auto)
     return choice == ColorChoice::Always;
-  std::optional<std::string> noColor = llvm::sys::Process::GetEnv("NO_COLOR");
-  if (file != "-" || (noColor && !noColor->empty()))
-    return false;
+  bool refuses = !llvm::sys::Process::GetEnv("NO_COLOR").value_or("").empty();
+  std::string forced = llvm::sys::Process::GetEnv("FORCE_COLOR").value_or("0");
+  if (file != "-" || refuses || (!forced.empty() && forced != "0"))
+    return file == "-" && !refuses;
   std::optional<std::string> term = llvm::sys::Process::GetEnv("TERM");
   return llvm::sys::Process::StandardOutIsDisplayed() && term &&
          *term != "dumb";

@@ -64,6 +64,15 @@ def test_help_by_topic():
         assert len(part.stdout) < len(whole)
 
 
+@pytest.mark.parametrize(("variables", "coloured"), [
+    ({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "0"}, False), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)])
+def test_colour_in_a_log(variables, coloured):
+    """A job's log is no terminal, and shows colours."""
+    plain = {key: value for key, value in os.environ.items() if key not in ("FORCE_COLOR", "NO_COLOR")}
+    done = subprocess.run([MPOPT, "check", MIXED, "--fail-on", "never"], capture_output=True, text=True, env={**plain, **variables}, check=True)
+    assert ("\x1b[" in done.stdout) == coloured
+
+
 def on_terminal(*arguments, stdin=None):
     """What mpopt writes to a terminal, standard output and error alike."""
     parent, child = pty.openpty()
