@@ -26,17 +26,19 @@ from mpopt.evaluation import evaluate, ir
 #: Steps of one ascent: the first goes across the box, the last has 2 % of it. Chosen.
 _STEPS, _SHRINK = 12, 0.7
 #: Where the ascents of a value start: the middle of the box, its ends, the best point so far, and
-#: points that are drawn. Chosen.
-_STARTS = 8
+#: points that are drawn, each other one a corner. Chosen.
+_STARTS = 16
 #: Points that are drawn before, each other one a corner. Chosen.
 _DRAWN = 100
-#: The start that is the best point so far.
-_REFINES = 3
+#: Of so many starts the last one is the best point so far.
+_REFINES = 4
 #: The share of its limit that a value has to reach in the first ascent to have another: two that
-#: start elsewhere seldom end 16 times apart. Chosen.
-_NEAR = 1 / 16
+#: start elsewhere seldom end 256 times apart, those of exponentials included. Chosen.
+_NEAR = 1 / 256
 #: The limits of a search: evaluations, forward or with a gradient, and seconds of a processor. Chosen.
 _MOST_RUNS, _MOST_SECONDS = 1000, 30.0
+#: The sizes of open dims that are tried: one sample is the cheapest, and some models take no row of one.
+_SIZES = (1, 8, 2)
 #: Elements of an input that is no float, of which one step draws some anew.
 _REDRAWN = 1 / 8
 
@@ -85,18 +87,19 @@ def _overflow(dtype: str) -> float:
 
 
 class _Input:
-    """The box of an input."""
+    """The box of an input, whose open dims have the size `size`: a witness is one for any size that is allowed."""
 
-    def __init__(self, name: str, type: ir.Type, assumed: dict):
-        if type.shape is None or None in type.shape:
-            raise evaluate.Unsupported(f"the open shape of '{name}' (--dim and --input-shape close it)")
+    def __init__(self, name: str, type: ir.Type, assumed: dict, size: int):
+        if type.shape is None:
+            raise evaluate.Unsupported(f"the open shape of '{name}' (--input-shape closes it)")
         self.name = name
         self.is_float = type.dtype in evaluate.FLOATS
         if not self.is_float and type.dtype not in evaluate.INTEGERS:
             raise evaluate.Unsupported(f"inputs of {type.dtype}")
         self.dtype = type.dtype
         self.low, self.high = (
-            np.broadcast_to(np.asarray(assumed.get(f"{end}_elements", assumed.get(end)), np.float64), type.shape)
+            np.broadcast_to(np.asarray(assumed.get(f"{end}_elements", assumed.get(end)), np.float64),
+                            [size if dim is None else dim for dim in type.shape])
             for end in ("lo", "hi"))
         if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):
             raise evaluate.Unsupported(f"the unbounded input '{name}'")
@@ -118,7 +121,7 @@ class _Input:
 
     def start(self, number: int, random: np.random.Generator) -> np.ndarray:
         ends = (self.low / 2 + self.high / 2, self.high, self.low)
-        return self.hold(np.array(ends[number])) if number < len(ends) else self.draw(random)
+        return self.hold(np.array(ends[number])) if number < len(ends) else self.draw(random, number % 2 == 1)
 
     def tensor(self, values: np.ndarray) -> torch.Tensor:
         made = torch.from_numpy(np.array(values))
@@ -126,10 +129,10 @@ class _Input:
 
 
 class _Search:
-    def __init__(self, function: ir.Op):
+    def __init__(self, function: ir.Op, size: int):
         self._function = function
         types, given = function.regions[0].types, function.attributes.get("arg_attrs", [])
-        self.inputs = [_Input(attributes["mp.name"], type, attributes["mp.assume"])
+        self.inputs = [_Input(attributes["mp.name"], type, attributes["mp.assume"], size)
                        for type, attributes in zip(types, given, strict=True)]
         self._random = np.random.default_rng(0)
         self._end, self._runs = time.process_time() + _MOST_SECONDS, 0
@@ -168,7 +171,7 @@ class _Search:
     def climb(self, name: str, number: int) -> None:
         """An ascent on the share of a value: floats go along the signs of the gradient, some
         elements of others are drawn anew, and stay where the share is larger."""
-        refines = number == _REFINES and name in self.best
+        refines = number % _REFINES == _REFINES - 1 and name in self.best
         point = self.best[name][1] if refines else [each.start(number, self._random) for each in self.inputs]
         last, size = -1.0, 0.5 if refines else 1.0
         before = point
@@ -220,14 +223,27 @@ class _Search:
                     found.setdefault(other, point)
 
 
+def _begin(function: ir.Op) -> _Search:
+    """A search at a size of the open dims at which the model runs."""
+    for size in _SIZES:
+        search = _Search(function, size)
+        try:
+            search.run([each.start(0, np.random.default_rng(0)) for each in search.inputs], rounds=False)
+            return search
+        except (AssertionError, RuntimeError, IndexError, ValueError):
+            # The sizes of this model's inputs depend on each other, or it has none that are open.
+            if all(None not in type.shape for type in function.regions[0].types):
+                raise
+    raise evaluate.Unsupported("the open shape of the inputs (--dim and --input-shape close it)")
+
+
 def find_witnesses(module: str, folder: pathlib.Path) -> dict:
     """`files`: the file of each value that has a witness; `why`: the reason why there was no
     search, else empty."""
     # Threads that wait for each other cost more than they bring where tensors are small.
     torch.set_num_threads(1)
     try:
-        function = next(iter(ir.functions(module).values()))
-        search = _Search(function)
+        search = _begin(next(iter(ir.functions(module).values())))
         found = search.find()
     except evaluate.Unsupported as error:
         return {"files": {}, "why": f"{error} is not evaluated"}

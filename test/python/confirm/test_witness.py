@@ -136,8 +136,22 @@ def test_no_input_attains_what_only_bounds_allow(tmp_path):
 def test_what_is_not_evaluated_is_a_warning(tmp_path):
     model = write_onnx(tmp_path / "m.onnx")
     graph = onnx.load(model)
-    graph.graph.input[0].type.tensor_type.shape.dim[0].ClearField("dim_value")
-    graph.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    graph.graph.input[0].type.tensor_type.ClearField("shape")
     onnx.save(graph, model)
     warnings = json.loads(check(model, tmp_path / "w", "--format", "json"))["warnings"]
     assert any("no witness was sought: the open shape of 'x'" in warning for warning in warnings)
+
+
+def test_open_dims_have_one_size_in_a_witness(tmp_path):
+    model = write_onnx(tmp_path / "m.onnx")
+    graph = onnx.load(model)
+    graph.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    graph.graph.output[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    onnx.save(graph, model)
+    findings = json.loads(check(model, tmp_path / "w", "--format", "json", "--min-certainty", "possible",
+                                "--fail-on", "never"))["findings"]
+    [file] = {finding["witness"] for finding in findings if "witness" in finding}
+    x = np.load(file)["x"]
+    assert x.shape == (1, 40)
+    [y] = stored(model).run(None, {"x": x})
+    assert np.isinf(y).any()
