@@ -214,19 +214,19 @@ static void splitByCause(OutputEffect &output, ByCause byCause, double squares,
   // it, and errors are parts of that. Scales that are taken from the numbers
   // clip next to nothing.
   double lost = byCause[size_t(QuantizationCause::Saturation)];
-  if (!isScaled) {
-    double part = std::sqrt(squares / (squares + lost));
-    *output.rms *= part;
-    *output.error *= part;
-    for (auto &[value, square] : output.squares)
-      square *= part * part;
-    for (EffectSlice &slice : output.slices)
-      slice.error *= part;
-  }
-  // After the part: a limited error says nothing of how large a part it is.
-  output.error = std::min(*output.error, output.limit);
+  double part = isScaled ? 1 : std::sqrt(squares / (squares + lost));
+  *output.rms *= part;
+  *output.error *= part;
+  for (auto &[value, square] : output.squares)
+    square *= part * part;
   for (EffectSlice &slice : output.slices)
-    slice.error = std::min(slice.error, output.limit);
+    slice.error *= part;
+  // After the part: a limited error says nothing of how large a part it is.
+  // What is stored is that part of what the exact output reaches.
+  double limit = 1 + (output.limit - 1) * part;
+  output.error = std::min(*output.error, limit);
+  for (EffectSlice &slice : output.slices)
+    slice.error = std::min(slice.error, limit);
   for (auto [cause, square] : llvm::enumerate(byCause))
     square = (QuantizationCause(cause) == QuantizationCause::Saturation
                   ? *output.error

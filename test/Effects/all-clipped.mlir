@@ -2,7 +2,7 @@
 //
 // All numbers are far past the codes: what is lost is all that there is, in the
 // largest error as in the root of its mean square.
-// CHECK: "expected_error": {{0\.9|1}}
+// CHECK: "expected_error": {{0\.9|1\.0}}
 // CHECK-NEXT: "expected_rms": {{0\.9|1}}
 func.func @main(%x: tensor<64x16xf32> {mp.name = "x"}) -> (tensor<64x16xf32> {mp.name = "y"}) {
   %scale = mp.constant dense<0.01> : tensor<f32>
