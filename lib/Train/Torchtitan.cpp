@@ -13,11 +13,13 @@
 using namespace llvm;
 using namespace mpopt;
 
+namespace {
 /// `cast_config_OPERAND`: type and grain, by hand in the place of a recipe.
 struct CastSetting {
   bool isOff = false, isRow = false;
   std::optional<TrainType> type;
 };
+} // namespace
 
 static CastSetting readCast(const Section &top, StringRef key,
                             CastSetting setting = {}) {
