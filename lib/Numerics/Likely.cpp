@@ -16,7 +16,6 @@
 #include <numbers>
 
 using namespace mpopt;
-using llvm::ArrayRef, llvm::MutableArrayRef, llvm::SmallVector;
 
 /// Steps on a quarter of the circle that two factors' extremes share.
 static constexpr int kAngles = 8;

@@ -66,7 +66,8 @@ static std::pair<Value, double> findSquared(Value term, TransferContext &ctx) {
   MaybeShape all = getShape(rows), sums = getShape(op->getResult(0));
   auto count = all ? getNumElements(*all) : std::nullopt,
        left = sums ? getNumElements(*sums) : std::nullopt;
-  double length = count && left && *left > 0 ? double(*count / *left) : 0;
+  double length =
+      count && left && *left > 0 ? double(*count) / double(*left) : 0;
   if (isa<mp::ReduceSumOp>(op))
     rows = relations::getSquared(
         mpopt::peel(rows, Peel::CastsAndViews).getDefiningOp(), ctx);
