@@ -108,9 +108,10 @@ def nodes_of(graph):
 
 
 def counts(path, judged):
+    """Findings above note, errors twice: scores that no longer overflow may be coarse all the same."""
     run = run_mpopt("--check", path, *judged, "--format", "json")
-    findings = json.loads(run.stdout)["findings"]
-    return sum(finding["severity"] != "note" for finding in findings)
+    weights = {"error": 2, "warning": 1, "note": 0}
+    return sum(weights[finding["severity"]] for finding in json.loads(run.stdout)["findings"])
 
 
 def largest_difference(case, before, after):
