@@ -82,6 +82,22 @@ func.func @padded(
 
 // -----
 
+// A filter that is computed may have any number of taps: their number is no
+// loop.
+// CHECK: #0: rms
+#n = {mean = 0.0 : f64, std = 1.0 : f64, lo = -6.0 : f64, hi = 6.0 : f64, source = "option"}
+func.func @many_taps(
+    %x: tensor<1x1x4x4xf32> {mp.name = "x", mp.assume = #n},
+    %w: tensor<1x1x268435456x268435456xf32> {mp.assume = #n},
+    %g: tensor<1x1x5x5xf32> {mp.assume = #n}) -> tensor<f32> {
+  %y = mp.conv %x, %w {pads = array<i64: 134217728, 134217728, 134217728, 134217728>} : (tensor<1x1x4x4xf32>, tensor<1x1x268435456x268435456xf32>) -> tensor<1x1x5x5xf32>
+  %p = mp.mul %y, %g : (tensor<1x1x5x5xf32>, tensor<1x1x5x5xf32>) -> tensor<1x1x5x5xf32>
+  %l = mp.reduce_sum %p {axes = array<i64: 0, 1, 2, 3>, keepdims = false} : (tensor<1x1x5x5xf32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
 // 16 keys that are nearly even, since k is small: P is 1/16, and dV adds up 16
 // products, 16 / 256. dP is a sum over 8 channels, 8; with K = 1/16 dS has
 // 8 / 256 (1 - K) = 0.0293. dQ and dK add 16 products up, times 1/8: dK 0.242,

@@ -76,15 +76,36 @@ static std::vector<double> sumOverTaps(const WeightView &weights,
   return sums;
 }
 
-/// For each tap, by how many output positions it meets an element of the input
-/// on average: a stride skips elements, and padding takes part of the taps from
+namespace {
+/// By how many output positions each tap meets an element of the input on
+/// average: a stride skips elements, and padding takes part of the taps from
 /// those near an end, most of them where a map is smaller than the window. Of a
 /// border that is put around the input only what is within counts: the rest of
-/// the gradient is dropped. 1 along axes whose sizes are not known.
-static std::vector<double> countMeetings(mp::ConvGradOp op,
-                                         ArrayRef<int64_t> filter,
-                                         ArrayRef<int64_t> output,
-                                         SpreadContext &ctx) {
+/// the gradient is dropped.
+class Meetings {
+public:
+  Meetings(mp::ConvGradOp op, ArrayRef<int64_t> filter,
+           ArrayRef<int64_t> output, SpreadContext &ctx);
+
+  /// The sum over taps.
+  double all() const { return sum; }
+  /// The number for a tap, which are counted along the last axis first.
+  double of(uint64_t tap) const;
+
+private:
+  struct Axis {
+    uint64_t kernel;
+    /// Empty: 1 for each, where sizes are not known or taps are too many.
+    std::vector<double> met;
+  };
+  SmallVector<Axis, 3> axes;
+  double sum = 1;
+};
+} // namespace
+
+Meetings::Meetings(mp::ConvGradOp op, ArrayRef<int64_t> filter,
+                   ArrayRef<int64_t> output, SpreadContext &ctx) {
+  constexpr int64_t kMost = 1 << 16; // taps of an axis that are told apart
   auto list = [](std::optional<ArrayRef<int64_t>> given) {
     return given.value_or(ArrayRef<int64_t>());
   };
@@ -94,30 +115,38 @@ static std::vector<double> countMeetings(mp::ConvGradOp op,
                   list(op.getDilations()), list(op.getPads()), op.getAutoPad()),
       ctx);
   Shape sizes = *getShape(input);
-  std::vector<double> meetings = {1};
-  for (auto [axis, dim] : llvm::enumerate(window.dims)) {
-    int64_t size = sizes[axis + 2], places = output[axis + 2];
-    auto pads = window.pads(axis, size);
-    bool known = size > 0 && places > 0 && pads;
-    std::vector<double> next;
-    for (double before : meetings)
+  for (auto [index, dim] : llvm::enumerate(window.dims)) {
+    int64_t size = sizes[index + 2], places = output[index + 2];
+    auto pads = window.pads(index, size);
+    Axis axis{uint64_t(std::max<int64_t>(dim.kernel, 0)), {}};
+    double along = double(axis.kernel);
+    if (size > 0 && places > 0 && pads && dim.kernel <= kMost) {
+      along = 0;
       for (int64_t tap = 0; tap < dim.kernel; ++tap) {
-        double met = 1;
-        if (known) {
-          // 0 <= place stride + offset < size.
-          int64_t offset = tap * dim.dilation - pads->first;
-          int64_t first =
-              std::max<int64_t>(llvm::divideCeilSigned(-offset, dim.stride), 0);
-          int64_t last =
-              std::min(llvm::divideFloorSigned(size - 1 - offset, dim.stride),
-                       places - 1);
-          met = double(std::max<int64_t>(last - first + 1, 0)) / double(size);
-        }
-        next.push_back(before * met);
+        // 0 <= place stride + offset < size.
+        int64_t offset = tap * dim.dilation - pads->first;
+        int64_t first =
+            std::max<int64_t>(llvm::divideCeilSigned(-offset, dim.stride), 0);
+        int64_t last = std::min(
+            llvm::divideFloorSigned(size - 1 - offset, dim.stride), places - 1);
+        axis.met.push_back(double(std::max<int64_t>(last - first + 1, 0)) /
+                           double(size));
+        along += axis.met.back();
       }
-    meetings = std::move(next);
+    }
+    sum *= along;
+    axes.push_back(std::move(axis));
   }
-  return meetings;
+}
+
+double Meetings::of(uint64_t tap) const {
+  double product = 1;
+  for (const Axis &axis : llvm::reverse(axes)) {
+    if (!axis.met.empty())
+      product *= axis.met[tap % axis.kernel];
+    tap /= std::max<uint64_t>(axis.kernel, 1);
+  }
+  return product;
 }
 
 /// The spread of a gradient of the input: windows that overlap, whose extents
@@ -176,10 +205,8 @@ static void giveInput(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
     taps *= uint64_t(dim);
   if (input->size() != filter->size() || output->size() != filter->size())
     return;
-  std::vector<double> meetings = countMeetings(op, *filter, *output, ctx);
-  double all = 0;
-  for (double each : meetings)
-    all += each;
+  Meetings meetings(op, *filter, *output, ctx);
+  double all = meetings.all();
   if (groups == 0 || outputs % groups != 0)
     return;
   if (!weights)
@@ -219,8 +246,9 @@ static void giveInput(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
     for (uint64_t tap = 0; tap < taps; ++tap) {
       uint64_t at =
           (channel / perGroup) * columns + (channel % perGroup) * taps + tap;
-      m += meetings[tap] * sums.mean[at];
-      v += meetings[tap] * sums.variance[at];
+      double part = meetings.of(tap);
+      m += part * sums.mean[at];
+      v += part * sums.variance[at];
       whole += sums.variance[at];
       tail = std::max(tail, sums.tail[at]);
     }
