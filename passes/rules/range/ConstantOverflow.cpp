@@ -67,9 +67,11 @@ static std::string describeConsequence(OpOperand &use, bool number,
                                        const RangeAnalysis &ranges) {
   Operation *op = use.getOwner();
   std::string it = number ? "it" : "them";
-  if (std::optional<MaskedScores> scores =
-          findMaskedScores(op->getResult(0), ranges);
-      scores && scores->isDropped)
+  // A branch may yield it.
+  std::optional<MaskedScores> scores =
+      op->getNumResults() > 0 ? findMaskedScores(op->getResult(0), ranges)
+                              : std::nullopt;
+  if (scores && scores->isDropped)
     return "the functions that read results that use " + it +
            " are flat there and give the same";
   if (hasRole(op, Role::Division) &&

@@ -152,3 +152,21 @@ func.func @read_first(%n: tensor<i64>, %x: tensor<4xf16>) -> tensor<4xf16> {
   }
   return %0 : tensor<4xf16>
 }
+
+// -----
+
+// A branch yields what overflows.
+func.func @yielded(%c: tensor<i1>) -> tensor<f16> {
+  // expected-note @below {{its value 70000 is past the largest f16 value, 65504}}
+  %k = mp.constant dense<70000.0> : tensor<f32>
+  %y = mp.if %c : (tensor<i1>) -> tensor<f16> {
+    %0 = mp.cast %k {origin = #mp.cast_origin<storage>} : (tensor<f32>) -> tensor<f16>
+    // expected-error @below {{constant 70000 becomes Inf in f16: results that use it are Inf or NaN [MP202 certain]}}
+    // expected-note @below {{computes with it in f16}}
+    mp.yield %0 : tensor<f16>
+  } else {
+    %1 = mp.constant dense<1.0> : tensor<f16>
+    mp.yield %1 : tensor<f16>
+  }
+  return %y : tensor<f16>
+}
