@@ -69,8 +69,7 @@ static void judgeFields(const Section &recipe, StringRef name) {
     recipe.blame(kRefused, x ? "x_block_scaling_dim" : "grad_block_scaling_dim",
                  "is 2 beside another 2: no kernel multiplies two operands in "
                  "square blocks");
-  if (isDelayed && recipe.has("backward_override") &&
-      recipe.word("backward_override"))
+  if (isDelayed && recipe.word("backward_override"))
     recipe.blame(kRefused, "backward_override",
                  "is refused with delayed scales");
   for (StringRef key : {"amax_history_len", "amax_compute_algo", "reduce_amax"})
@@ -143,6 +142,22 @@ void mpopt::readFp8Recipe(ConfigReader &reader, const Section &top) {
 // Accelerate
 //===----------------------------------------------------------------------===//
 
+/// True if the setting is a list, or the tuple that Python prints, of three
+/// times true: one for each product of a linear layer.
+static bool isAllTrue(const ConfigNode *setting) {
+  if (!setting)
+    return false;
+  SmallVector<StringRef> products;
+  if (setting->kind == ConfigNode::Kind::List)
+    for (const ConfigNode &item : setting->items)
+      products.push_back(item.text);
+  else
+    StringRef(setting->text).split(products, ',');
+  return products.size() == 3 && llvm::all_of(products, [](StringRef product) {
+           return product.trim(" ()[]").equals_insensitive("true");
+         });
+}
+
 static void judgeEngine(const Section &settings, TrainFp8 &fp8) {
   std::string algorithm =
       StringRef(settings.word("amax_compute_algo").value_or("max")).lower();
@@ -166,12 +181,7 @@ static void judgeEngine(const Section &settings, TrainFp8 &fp8) {
     if (settings.has(wrong))
       settings.blame(kRefused, wrong,
                      "is passed over: the launcher reads " + right);
-  std::string wide = settings.word("override_linear_precision").value_or("");
-  SmallVector<StringRef> products;
-  StringRef(wide).split(products, ',');
-  if (products.size() == 3 && llvm::all_of(products, [](StringRef product) {
-        return product.trim(" ()[]").equals_insensitive("true");
-      }))
+  if (isAllTrue(settings.take("override_linear_precision")))
     settings.blame(kRefused, "override_linear_precision",
                    "has true for all three products: nothing is in FP8");
   // TERecipeKwargs' own defaults.

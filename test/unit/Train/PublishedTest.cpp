@@ -304,6 +304,17 @@ fp8_config:
   EXPECT_EQ(config.faults[0].rule, "short-amax-history");
   EXPECT_EQ(config.faults[1].rule, "fp8-scale-setting");
 
+  for (llvm::StringRef products : {"[true, true, true]", "true,true,true"}) {
+    config = parsed(("mixed_precision: fp8\nfp8_config:\n  backend: TE\n"
+                     "  amax_compute_algo: max\n"
+                     "  override_linear_precision: " +
+                     products + "\n")
+                        .str());
+    EXPECT_EQ(config.warnings, Warnings());
+    ASSERT_EQ(config.faults.size(), 1u);
+    EXPECT_EQ(config.faults[0].rule, "refused-fp8-setting");
+  }
+
   config = parsed(R"(compute_environment: MULTI_MACHINE
 distributed_type: MULTI_GPU
 num_machines: 2
