@@ -186,6 +186,14 @@ static bool isProvedPositive(Value value, const RangeAnalysis &ranges,
   });
 }
 
+/// True if the ranges prove that no element of the rows becomes 0.
+static bool isProvedNonZero(Value rows, const RangeAnalysis &ranges,
+                            const FloatFormat &format) {
+  return llvm::all_of(ranges.preRounding(rows).cells(), [&](const Cell &cell) {
+    return cell.lo > format.minSubnormal || cell.hi < -format.minSubnormal;
+  });
+}
+
 /// True if the constant is added to the elements of what is squared or summed.
 static bool isGathered(const Guard &guard) {
   return llvm::any_of(guard.path, [](Operation *op) {
@@ -465,6 +473,10 @@ void ConstantUnderflow::judge(mp::CosineSimilarityOp op) {
   if (!format || !(epsilon > 0) || !format->flushes(epsilon))
     return;
   std::string dtype = getDtypeName(getElementType(op.getFirst()));
+  const RangeAnalysis &ranges = getAnalysis<RangeAnalysis>();
+  if (isProvedNonZero(op.getFirst(), ranges, *format) &&
+      isProvedNonZero(op.getSecond(), ranges, *format))
+    return; // there is nothing to guard
   FindingBuilder finding = report(op, op.getResult());
   finding.severity(Severity::Error)
       .message("epsilon " + formatNumber(epsilon) + " is 0 in " + dtype +

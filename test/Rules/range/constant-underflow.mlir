@@ -259,3 +259,11 @@ func.func @cosine(%a: tensor<4x8xf16>, %b: tensor<4x8xf16>, %c: tensor<4x8xbf16>
   %3 = mp.cosine_similarity %d, %d : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf16>
 }
+
+// -----
+
+// Rows without a zero need no epsilon.
+func.func @cosine_of_rows_without_zeros(%a: tensor<4x8xf16> {mp.assume = {lo = 1.0 : f64, hi = 2.0 : f64, mean = 1.5 : f64, std = 0.1 : f64, source = "option"}}, %b: tensor<4x8xf16> {mp.assume = {lo = -2.0 : f64, hi = -1.0 : f64, mean = -1.5 : f64, std = 0.1 : f64, source = "option"}}) -> tensor<4xf16> {
+  %0 = mp.cosine_similarity %a, %b : (tensor<4x8xf16>, tensor<4x8xf16>) -> tensor<4xf16>
+  return %0 : tensor<4xf16>
+}
