@@ -151,19 +151,19 @@ def test_bodies_of_one_name(tmp_path):
 
 
 def test_lists(tmp_path):
-    """Members of a list have names of their own in the program, and mpopt's are the node's."""
+    """A member of a list keeps the name that the program gives it, unless FX made it up."""
     model = program()
     graph = model["graph_module"]["graph"]
     graph["nodes"] = [
         node("torch.ops.aten.split.Tensor", {"self": name("x"), "split_size": {"as_int": 2},
                                              "dim": {"as_int": 1}},
-             [{"as_tensors": [{"name": "left"}, {"name": "right"}]}]),
-        node("torch.ops.aten.mul.Tensor", {"self": name("left"), "other": name("right")}, [name("y")])]
+             [{"as_tensors": [{"name": "left"}, {"name": "getitem_1"}]}]),
+        node("torch.ops.aten.mul.Tensor", {"self": name("left"), "other": name("getitem_1")}, [name("y")])]
     graph["nodes"][0]["name"] = "halves"
-    graph["tensor_values"] |= {"left": tensor(2, 2), "right": tensor(2, 2), "y": tensor(2, 2)}
+    graph["tensor_values"] |= {"left": tensor(2, 2), "getitem_1": tensor(2, 2), "y": tensor(2, 2)}
     _, new, ledger = instrument(tmp_path, model)
-    assert seen(nodes_of(new)) == ["begin", "?x", "-", "?left", "?right", "y", "?y"]
-    assert [probe["tensor"] for probe in ledger["probes"]] == ["x", "halves.0", "halves.1", "y"]
+    assert seen(nodes_of(new)) == ["begin", "?x", "-", "?left", "?getitem_1", "y", "?y"]
+    assert [probe["tensor"] for probe in ledger["probes"]] == ["x", "left", "halves.1", "y"]
 
 
 def test_channels(tmp_path):
