@@ -124,8 +124,8 @@ ConfigNode mpopt::readArgumentFile(StringRef text) {
   StringMap<std::string> variables;
   StringMap<size_t> places;
   ConfigNode *flag = nullptr, *last = nullptr;
-  // A flag has one value for those who ask for one. Words after it may belong
-  // to the next command, or to a list, which has them as items.
+  // The first word after a flag is its value. Further words may belong to the
+  // next command, or to a list, and become items.
   auto addValue = [&](StringRef value) {
     unsigned line = flag->line;
     *flag = ConfigNode::fromPlain(value);
@@ -157,7 +157,7 @@ ConfigNode mpopt::readArgumentFile(StringRef text) {
     }
     if (flag)
       addValue(expand(word, variables));
-    else if (last)
+    else if (last && last->items.size() < kMaxConfigNodes)
       last->items.push_back(ConfigNode::fromPlain(word));
   }
   return result;

@@ -63,6 +63,9 @@ static void judgeCombinations(const Section &flags, bool isOn, bool isFp8,
   bool isDense = dispatcher == "allgather" || dispatcher == "alltoall_seq";
   bool isCustom = isFp8 && recipe == "custom";
   bool gathers = flags.has("fp8-param-gather");
+  std::string padding =
+      !isOn ? "is refused without --fp8-format or --fp4-format"
+            : "is refused with --moe-token-dispatcher-type " + dispatcher;
   const struct {
     StringLiteral key;
     bool isWrong;
@@ -70,12 +73,8 @@ static void judgeCombinations(const Section &flags, bool isOn, bool isFp8,
   } kinds[] = {
       {"recompute-modules", isFp8 && recipe == "delayed" && recomputes,
        "has moe_act or layernorm, which is refused with --fp8-recipe delayed"},
-      {"moe-router-padding-for-quantization", !isOn || isDense,
-       !isOn ? "is refused without --fp8-format or --fp4-format"
-             : "is refused with --moe-token-dispatcher-type " + dispatcher},
-      {"moe-router-padding-for-fp8", !isOn || isDense,
-       !isOn ? "is refused without --fp8-format or --fp4-format"
-             : "is refused with --moe-token-dispatcher-type " + dispatcher},
+      {"moe-router-padding-for-quantization", !isOn || isDense, padding},
+      {"moe-router-padding-for-fp8", !isOn || isDense, padding},
       {"fp8-recipe", isCustom && !flags.has("fp8-quantizer-factory"),
        "is custom, which is refused without --fp8-quantizer-factory"},
       {"fp8-quantizer-factory", isFp8 && !isCustom,

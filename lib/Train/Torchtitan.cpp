@@ -36,7 +36,7 @@ static CastSetting readCast(const Section &top, StringRef key,
 
 /// Settings of torchao's Float8LinearConfig that are given one by one.
 static void readCasts(const Section &top, TrainFp8 &fp8) {
-  // By operand: that of its first product, and of its second.
+  // The settings of each operand in its first product, and in its second.
   constexpr StringLiteral kKeys[] = {"cast_config_input", "cast_config_weight",
                                      "cast_config_grad_output"};
   constexpr StringLiteral kOthers[] = {
@@ -79,16 +79,15 @@ static void readCasts(const Section &top, TrainFp8 &fp8) {
 static void readFloat8(ConfigReader &reader, const Section &float8) {
   TrainFp8 &fp8 = reader.config.fp8;
   std::string recipe = float8.word("recipe_name").value_or("tensorwise");
-  fp8.setRecipe(StringSwitch<StringRef>(recipe)
-                    .Case("rowwise", "rowwise")
-                    .Case("rowwise_with_gw_hp", "rowwise_gw_hp")
-                    .StartsWith("mxfp8", "mxfp8")
-                    .Default("current"));
   // Float8LinearRecipeName's.
-  constexpr StringLiteral kRecipes[] = {"tensorwise", "rowwise",
-                                        "rowwise_with_gw_hp"};
-  if (!StringRef(recipe).starts_with("mxfp8") &&
-      !llvm::is_contained(kRecipes, recipe))
+  auto own = StringSwitch<StringRef>(recipe)
+                 .Case("tensorwise", "current")
+                 .Case("rowwise", "rowwise")
+                 .Case("rowwise_with_gw_hp", "rowwise_gw_hp")
+                 .StartsWith("mxfp8", "mxfp8")
+                 .Default("");
+  fp8.setRecipe(own.empty() ? StringRef("current") : own);
+  if (own.empty())
     float8.blame(kRefused, "recipe_name",
                  "is " + shown(recipe) +
                      ", none of tensorwise, rowwise, rowwise_with_gw_hp");
