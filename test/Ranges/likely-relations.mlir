@@ -199,7 +199,7 @@ func.func @shares_of_range(%x: tensor<64x3x16xf32> {mp.assume = #n}, %y: tensor<
   %black = mp.equal %range, %zero : (tensor<64x1x16xf32>, tensor<f32>) -> tensor<64x1x16xi1>
   %safe = mp.where %black, %one, %range : (tensor<64x1x16xi1>, tensor<f32>, tensor<64x1x16xf32>) -> tensor<64x1x16xf32>
   %red, %green, %blue = mp.split %x {axis = 1 : i64} : (tensor<64x3x16xf32>) -> (tensor<64x1x16xf32>, tensor<64x1x16xf32>, tensor<64x1x16xf32>)
-  // Parts of one tensor are strangers.
+  // Parts of one tensor are taken as independent.
   // expected-remark @below {{mean 0 std 0.41}}
   %d = mp.sub %green, %blue : (tensor<64x1x16xf32>, tensor<64x1x16xf32>) -> tensor<64x1x16xf32>
   // expected-remark @below {{likely (propagated) [-1, 1]}}

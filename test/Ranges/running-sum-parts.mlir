@@ -26,7 +26,7 @@ func.func @other_rows(%x: tensor<64x4xf32> {mp.assume = #n}) -> tensor<63x4xf32>
   %c = mp.cum_sum %x {axis = 1 : i64} : (tensor<64x4xf32>) -> tensor<64x4xf32>
   %late = mp.slice %c {axes = array<i64: 0>, starts = array<i64: 1>, ends = array<i64: 64>} : (tensor<64x4xf32>) -> tensor<63x4xf32>
   %early = mp.slice %c {axes = array<i64: 0>, starts = array<i64: 0>, ends = array<i64: 63>} : (tensor<64x4xf32>) -> tensor<63x4xf32>
-  // Rows of which neither is the other's beginning are strangers.
+  // Rows of which neither is the other's beginning are taken as independent.
   // expected-remark @below {{mean 0 std}}
   %0 = mp.sub %late, %early : (tensor<63x4xf32>, tensor<63x4xf32>) -> tensor<63x4xf32>
   return %0 : tensor<63x4xf32>

@@ -79,9 +79,9 @@ static std::vector<double> sumOverTaps(const WeightView &weights,
 namespace {
 /// By how many output positions each tap meets an element of the input on
 /// average: a stride skips elements, and padding takes part of the taps from
-/// those near an end, most of them where a map is smaller than the window. Of a
-/// border that is put around the input only what is within counts: the rest of
-/// the gradient is dropped.
+/// those near an end, most of them where a map is smaller than the window. Only
+/// the gradient within a border that is put around the input counts: the rest
+/// is dropped.
 class Meetings {
 public:
   Meetings(mp::ConvGradOp op, ArrayRef<int64_t> filter,
@@ -231,8 +231,11 @@ static void giveInput(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
   request.inputs.halfRange = reach;
   LinearSums sums = linearSums(request, ctx.sharedSums());
   // The part that neighbours share meets the sum of the taps, the rest each of
-  // them. Two taps meet one element with the probability met^2.
-  double met = all / double(taps);
+  // them. Two taps meet one element with the probability `both`.
+  double both = std::pow(all / double(taps), 2);
+  std::vector<double> met(taps);
+  for (uint64_t tap = 0; tap < taps; ++tap)
+    met[tap] = meetings.of(tap);
   const Spread &before = ctx.spread(op.getGrad());
   std::vector<double> shared;
   if (before.alike > 0 && taps > 1)
@@ -246,14 +249,13 @@ static void giveInput(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
     for (uint64_t tap = 0; tap < taps; ++tap) {
       uint64_t at =
           (channel / perGroup) * columns + (channel % perGroup) * taps + tap;
-      double part = meetings.of(tap);
-      m += part * sums.mean[at];
-      v += part * sums.variance[at];
+      m += met[tap] * sums.mean[at];
+      v += met[tap] * sums.variance[at];
       whole += sums.variance[at];
       tail = std::max(tail, sums.tail[at]);
     }
     if (!shared.empty())
-      v += before.alike * met * met * (shared[channel] - whole);
+      v += before.alike * both * (shared[channel] - whole);
     Likely likely = likely::sum(m, v, tail, expectedExtreme(count));
     cells::setLikely(cells[channel], likely);
     cells[channel].lo = likely.lo;

@@ -158,8 +158,8 @@ LinearBounds::Plan LinearBounds::trace(OpResult result, const Box &box,
   Plan plan;
   double cost = 0;
   trace.boxes.try_emplace(result, box);
-  // By value: after how many positions of the result what is read of it moves
-  // by whole positions of its own.
+  // For each value, the number of the result's positions after which the
+  // elements that are read of it move by whole positions.
   llvm::SmallDenseMap<Value, int64_t> periods;
   while (!trace.boxes.empty()) {
     auto [value, own] = *trace.boxes.begin();

@@ -304,8 +304,8 @@ Box ConvolutionStep::inputBox(const Box &box, Trace *trace) const {
   read.size[1] = (to - from + 1) * perGroup;
   for (auto [i, axis] : llvm::enumerate(axes)) {
     auto [first, last] = axis.ends(box.first[2 + i], box.size[2 + i]);
-    // What reads the padding alone, or nothing, reads some element without
-    // coefficient.
+    // A position that reads the padding alone, or nothing, has some element
+    // without coefficient.
     int64_t inFirst = std::clamp<int64_t>(first, 0, axis.size - 1);
     int64_t inLast = std::clamp<int64_t>(last, inFirst, axis.size - 1);
     read.first[2 + i] = inFirst;
@@ -375,9 +375,9 @@ bool ConvolutionStep::setAxes(const Window &window, ArrayRef<int64_t> in,
     int64_t size = in[2 + i];
     if (size <= 0 || out[2 + i] <= 0)
       return false;
-    auto pads =
-        transposed ? std::pair(dim.padBegin, dim.padEnd) : window.pads(i, size);
-    if (!pads)
+    constexpr int64_t kMostStride = 64; // longer periods are not followed
+    auto pads = window.pads(i, size);
+    if (!pads || (transposed && dim.stride > kMostStride))
       return false;
     axes.push_back(
         {dim.kernel, dim.stride, dim.dilation, pads->first, size, transposed});
@@ -428,12 +428,13 @@ std::unique_ptr<Step> ConvolutionStep::make(OpT op, TransferContext &ctx) {
   for (int64_t output = 0; output < outputs; ++output) {
     double sum = step->biasMost();
     int64_t first = output / step->outputsPerGroup * step->perGroup;
-    for (int64_t term = 0; term < step->perGroup; ++term)
+    for (int64_t term = 0; term < step->perGroup; ++term) {
+      const double *own =
+          step->weights.data() + step->weightAt(output, term, 0);
       for (int64_t tap = 0; tap < step->taps; ++tap)
-        sum = addUp(
-            sum,
-            mulUp(std::fabs(step->weights[step->weightAt(output, term, tap)]),
-                  most[size_t(first + term)]));
+        sum =
+            addUp(sum, mulUp(std::fabs(own[tap]), most[size_t(first + term)]));
+    }
     step->losses.push_back(
         contractionError(sums, double(step->perGroup * step->taps + 4), sum));
   }

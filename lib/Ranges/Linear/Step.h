@@ -47,8 +47,8 @@ public:
   virtual bool isExact() const { return false; }
   /// A sum of many products: where a form is worth looking at.
   virtual bool isContraction() const { return false; }
-  /// What a result reads, relative to its position, is the same only for
-  /// positions that are so many apart.
+  /// The distance of positions that read the same elements relative to their
+  /// own place.
   virtual int64_t period() const { return 1; }
   /// Weights that it holds.
   virtual size_t held() const { return 0; }

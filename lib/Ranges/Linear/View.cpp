@@ -229,7 +229,7 @@ static std::unique_ptr<Step> makeConcat(mp::ConcatOp op) {
   std::optional<int64_t> axis =
       shape ? normalizeAxis(op.getAxis(), int64_t(shape->size()))
             : std::nullopt;
-  if (!axis)
+  if (!axis || (*shape)[*axis] < 0)
     return nullptr;
   SmallVector<JoinStep::Operand> operands;
   int64_t begin = 0;

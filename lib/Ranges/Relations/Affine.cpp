@@ -215,7 +215,7 @@ bool LinearForm::follow() {
   // hundred steps, which multiplies by its factor in each, has three ops or
   // four in a step.
   constexpr unsigned kSteps = 24, kScaledSteps = 512;
-  // What is behind a source is before it, so that no way leads to one again.
+  // Operands dominate their users: no path leads back to a source.
   SmallVector<Term, 8> sources;
   for (unsigned step = 0; step < (isScaled ? kScaledSteps : kSteps); ++step) {
     Term *last = findLast();

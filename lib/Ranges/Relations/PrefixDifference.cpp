@@ -109,7 +109,7 @@ struct Pair {
   int64_t size;
   size_t fromEnd;
 
-  /// The axes of a value of that shape; nothing if it has others there.
+  /// True if a value of that shape has the pair.
   template <typename Dims> bool isIn(const Dims &shape) const {
     return shape.size() >= fromEnd && shape[shape.size() - fromEnd] == size &&
            shape[shape.size() - fromEnd + 1] == size;
@@ -341,29 +341,39 @@ static void expectMixed(AbstractValue &value, const Likely &kept,
     cells::setLikely(cell, mixed);
 }
 
-void relations::refinePrefixDifference(Operation *op, AbstractValue &value,
-                                       TransferContext &ctx) {
+namespace {
+struct KeptTriangle {
+  Triangle triangle;
+  Kept kept;
+  int64_t size;
+};
+} // namespace
+
+/// The first pair of axes along which the op keeps a triangle of differences.
+static std::optional<KeptTriangle> findKept(Operation *op,
+                                            TransferContext &ctx) {
   MaybeShape shape = getShape(op->getResult(0));
   if (!shape)
+    return std::nullopt;
+  for (const Pair &axes : Pair::in(*shape))
+    if (auto triangle = findTriangle(op, axes))
+      if (auto kept = describe(*triangle, axes, ctx))
+        return KeptTriangle{*triangle, *kept, axes.size};
+  return std::nullopt;
+}
+
+void relations::refinePrefixDifference(Operation *op, AbstractValue &value,
+                                       TransferContext &ctx) {
+  std::optional<KeptTriangle> found = findKept(op, ctx);
+  if (!found)
     return;
-  std::optional<Triangle> triangle;
-  std::optional<Kept> kept;
-  int64_t size = 0;
-  for (const Pair &axes : Pair::in(*shape)) {
-    triangle = findTriangle(op, axes);
-    kept = triangle ? describe(*triangle, axes, ctx) : std::nullopt;
-    size = axes.size;
-    if (kept)
-      break;
-  }
-  if (!kept)
-    return;
+  const auto &[triangle, kept, size] = *found;
   Cell zero{0, 0};
-  Cell other = triangle->other ? ctx.of(triangle->other).hull() : zero;
-  Interval all = hull(kept->bound, cells::bound(other));
+  Cell other = triangle.other ? ctx.of(triangle.other).hull() : zero;
+  Interval all = hull(kept.bound, cells::bound(other));
   clamp(value, all.lo, all.hi);
-  if (kept->expected && value.hasLikely())
-    expectMixed(value, *kept->expected, cells::getLikely(other),
+  if (kept.expected && value.hasLikely())
+    expectMixed(value, *kept.expected, cells::getLikely(other),
                 double(size + 1) / double(2 * size));
 }
 
@@ -374,8 +384,7 @@ void relations::expectMaskedExponential(mp::ExpOp op, AbstractValue &value,
   Operation *choice = peel(op.getInput(), Peel::Rounded).getDefiningOp();
   auto fill = dyn_cast_if_present<mp::MaskedFillOp>(choice);
   auto where = dyn_cast_if_present<mp::WhereOp>(choice);
-  MaybeShape shape = getShape(op.getResult());
-  if (!(fill || where) || !value.hasLikely() || !shape)
+  if (!(fill || where) || !value.hasLikely())
     return;
   bool keepsRhs = where && isConstant(where.getLhs());
   Value other = fill       ? fill.getValue()
@@ -392,10 +401,8 @@ void relations::expectMaskedExponential(mp::ExpOp op, AbstractValue &value,
       !ctx.of(kept).hasLikely())
     return;
   Likely expected = cells::getLikely(ctx.of(kept).hull());
-  for (const Pair &axes : Pair::in(*shape))
-    if (auto triangle = findTriangle(choice, axes))
-      if (auto known = describe(*triangle, axes, ctx))
-        expected = known->expected.value_or(expected);
+  if (auto known = findKept(choice, ctx))
+    expected = known->kept.expected.value_or(expected);
   double chosen = std::clamp(condition.hull().mean, 0.0, 1.0);
   expectMixed(value,
               likely::apply([](double x) { return std::exp(x); }, expected),

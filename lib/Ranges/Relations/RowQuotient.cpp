@@ -159,7 +159,7 @@ static bool isFromRow(Value value, Value rows, ArrayRef<int64_t> axes,
     Operation *op = value.getDefiningOp();
     if (!isa_and_present<mp::SliceOp, mp::SplitOp, mp::GatherOp>(op))
       return false;
-    // What is taken along another axis leaves its place.
+    // An element that is taken along another axis leaves its row.
     MaybeShape from = getShape(op->getOperand(0)), to = getShape(value);
     if (!from || !to)
       return false;

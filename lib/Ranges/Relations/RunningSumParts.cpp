@@ -12,6 +12,7 @@
 
 #include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
+#include "mpopt/Ranges/Value/ShapeSupport.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
@@ -42,7 +43,7 @@ struct Places {
   static std::optional<Places> of(Value value, TransferContext &ctx,
                                   unsigned depth = 4);
   /// False for what is taken along another axis, too.
-  bool take(mp::SliceOp slice);
+  bool take(mp::SliceOp slice, TransferContext &ctx);
   bool take(mp::GatherOp gather);
 };
 
@@ -59,30 +60,23 @@ struct Lengths {
 };
 } // namespace
 
-bool Places::take(mp::SliceOp slice) {
-  MaybeShape from = getShape(slice.getInput()),
-             to = getShape(slice.getResult());
-  if (!from || !to || from->size() != to->size() || !slice.getStarts() ||
-      slice.getDynamicAxes() || slice.getDynamicSteps())
+bool Places::take(mp::SliceOp slice, TransferContext &ctx) {
+  MaybeShape from = getShape(slice.getInput());
+  auto parts = from && axis < int64_t(from->size()) ? partsOf(slice, *from, ctx)
+                                                    : std::nullopt;
+  if (!parts)
     return false;
-  int64_t rank = int64_t(from->size());
-  for (auto [index, start] : llvm::enumerate(*slice.getStarts())) {
-    int64_t own = slice.getAxes() ? (*slice.getAxes())[index] : int64_t(index);
-    own += own < 0 ? rank : 0;
-    int64_t step = slice.getSteps() ? (*slice.getSteps())[index] : 1;
-    if (own != axis || step < 1) {
-      if ((*from)[own] != (*to)[own] || step != 1)
-        return false;
-      continue;
-    }
-    int64_t first = std::max<int64_t>(start < 0 ? start + at.size() : start, 0);
-    std::vector<int64_t> taken;
-    for (int64_t i = 0; i < (*to)[own] && size_t(first) < at.size();
-         ++i, first += step)
-      taken.push_back(at[size_t(first)]);
-    at = std::move(taken);
-  }
-  return !at.empty();
+  for (auto [index, part] : llvm::enumerate(*parts))
+    if (int64_t(index) != axis && !part.isWhole())
+      return false;
+  const AxisSlice &own = (*parts)[axis];
+  if (own.stride < 1 || own.size != int64_t(at.size()))
+    return false;
+  std::vector<int64_t> taken;
+  for (int64_t i = 0; i < own.count; ++i)
+    taken.push_back(at[size_t(own.of(i))]);
+  at = std::move(taken);
+  return true;
 }
 
 bool Places::take(mp::GatherOp gather) {
@@ -126,13 +120,13 @@ std::optional<Places> Places::of(Value value, TransferContext &ctx,
     return std::nullopt;
   std::optional<Places> inner = of(op->getOperand(0), ctx, depth - 1);
   auto slice = dyn_cast<mp::SliceOp>(op);
-  bool taken = inner && (slice ? inner->take(slice)
+  bool taken = inner && (slice ? inner->take(slice, ctx)
                                : inner->take(cast<mp::GatherOp>(op)));
   return taken ? std::move(inner) : std::nullopt;
 }
 
-/// Sums of so many terms. What the whole sum varies by above independent terms
-/// is common to its positions.
+/// Expects sums of so many terms. The variance of the whole sum beyond that of
+/// independent terms is common to its positions.
 static void expectSums(Value result, AbstractValue &value, Places &places,
                        const Lengths &lengths, double sign,
                        TransferContext &ctx) {
@@ -164,9 +158,7 @@ static void expectSums(Value result, AbstractValue &value, Places &places,
                     std::max(ends[0], ends[1]) + reach};
     expected = expected.within(
         {term.lo < 0 ? -kInfinity : 0, term.hi > 0 ? kInfinity : 0});
-    if (sign < 0)
-      expected = {-expected.mean, expected.variance, -expected.hi,
-                  -expected.lo};
+    expected = likely::affine(expected, sign, 0);
     if (std::isfinite(expected.lo) && std::isfinite(expected.hi))
       cells::setLikely(cell, expected);
   }

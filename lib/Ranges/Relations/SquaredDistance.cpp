@@ -63,11 +63,8 @@ static std::pair<Value, double> findSquared(Value term, TransferContext &ctx) {
   if (!isa_and_present<mp::ReduceSumOp, mp::ReduceSumSquareOp>(op))
     return {};
   Value rows = op->getOperand(0);
-  MaybeShape all = getShape(rows), sums = getShape(op->getResult(0));
-  auto count = all ? getNumElements(*all) : std::nullopt,
-       left = sums ? getNumElements(*sums) : std::nullopt;
-  double length =
-      count && left && *left > 0 ? double(*count) / double(*left) : 0;
+  std::optional<Axes> axes = getReducedAxes(op, ctx.shapes());
+  double length = axes ? rowLength(rows, *axes).value_or(0) : 0;
   if (isa<mp::ReduceSumOp>(op))
     rows = relations::getSquared(
         mpopt::peel(rows, Peel::CastsAndViews).getDefiningOp(), ctx);

@@ -106,15 +106,13 @@ std::pair<Value, Window> mpopt::withBorder(Value input, Window window,
   if (!parts)
     return asIs;
   for (auto [axis, part] : llvm::enumerate(*parts)) {
-    int64_t before = -part.offset;
-    int64_t after = part.count - part.size - before;
-    if (ShapedType::isDynamic(part.size) || before < 0 || after < 0 ||
-        (axis < 2 && !part.isWhole()))
-      return asIs;
-    if (axis < 2)
+    if (part.isWhole())
       continue;
-    window.dims[axis - 2].padBegin += before;
-    window.dims[axis - 2].padEnd += after;
+    if (axis < 2 || ShapedType::isDynamic(part.size) || part.before() < 0 ||
+        part.after() < 0)
+      return asIs;
+    window.dims[axis - 2].padBegin += part.before();
+    window.dims[axis - 2].padEnd += part.after();
   }
   window.autoPad = "NOTSET";
   return {pad.getInput(), std::move(window)};

@@ -46,6 +46,9 @@ getNumbers(std::optional<llvm::ArrayRef<int64_t>> attribute,
 struct AxisSlice {
   int64_t offset = 0, stride = 1, size = 0, count = 0;
   int64_t of(int64_t index) const { return offset + index * stride; }
+  /// The elements that a border adds at each end, negative where it crops.
+  int64_t before() const { return -offset; }
+  int64_t after() const { return count - size + offset; }
   bool isWhole() const { return offset == 0 && stride == 1 && count == size; }
 };
 

@@ -182,7 +182,7 @@ double Convolution::normOfOutputs(const ConvolutionRequest &request,
   double factor = sqrtUp(double(request.taps()));
   if (transposed) {
     factor = 1;
-    // Of the taps of an axis those of one phase reach a position.
+    // A position is reached by the taps of one phase along each axis.
     for (const ConvolutionAxis &axis : request.axes)
       factor *= double(llvm::divideCeil(
           uint64_t(axis.kernel),

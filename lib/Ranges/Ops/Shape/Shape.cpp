@@ -203,24 +203,21 @@ static std::optional<AbstractValue> padBeside(ArrayRef<AxisSlice> parts,
         return std::nullopt;
       padded = &part;
     }
-  Cell fill = border.hull();
-  bool zero = fill.lo == 0 && fill.hi == 0;
-  int64_t axis = padded - parts.data();
-  // Zeros around a map make no group of their own: groups are few.
-  if (!padded || (zero && input.dims()[axis] == 1) ||
-      ShapedType::isDynamic(padded->size))
+  if (!padded || ShapedType::isDynamic(padded->size) || padded->before() < 0 ||
+      padded->after() < 0)
     return std::nullopt;
-  int64_t before = -padded->offset;
-  int64_t after = padded->count - padded->size - before;
-  if (before < 0 || after < 0)
+  int64_t axis = padded - parts.data();
+  Cell fill = border.hull();
+  // Zeros around a map make no group of their own: groups are few.
+  if (fill.lo == 0 && fill.hi == 0 && input.dims()[axis] == 1)
     return std::nullopt;
   SmallVector<AbstractValue> values{input};
   SmallVector<int64_t> sizes{padded->size};
-  if (before) {
+  if (int64_t before = padded->before()) {
     values.insert(values.begin(), border);
     sizes.insert(sizes.begin(), before);
   }
-  if (after) {
+  if (int64_t after = padded->after()) {
     values.push_back(border);
     sizes.push_back(after);
   }
@@ -232,6 +229,8 @@ static std::optional<AbstractValue> padBeside(ArrayRef<AxisSlice> parts,
 static double shareInside(ArrayRef<AxisSlice> parts) {
   double share = 1;
   for (const AxisSlice &part : parts) {
+    if (part.isWhole())
+      continue;
     if (ShapedType::isDynamic(part.size) || part.count <= 0)
       return 1;
     int64_t end = std::min(part.size, part.of(part.count));
@@ -266,13 +265,15 @@ static void transferPad(mp::PadOp op, TransferContext &ctx) {
   LikelySource source = value.source;
   AbstractValue joined =
       value.join(border.regrouped(AbstractValue::Dims(shape->size(), 1)));
-  // As many of them are what the border holds as it has elements: a quarter of
-  // a small map, a hair of an image.
-  double inside = parts ? shareInside(*parts) : 1;
-  Likely outside = cells::getLikely(border.hull());
+  // The border counts by its number of elements: a quarter of a small map, a
+  // hair of an image. One of infinities has no moments.
+  Cell fill = border.hull();
+  bool hasMoments = border.hasLikely() && !fill.empty();
+  double inside = parts && hasMoments ? shareInside(*parts) : 1;
   if (source != LikelySource::Unknown)
     for (auto [cell, inner] : llvm::zip(joined.mutableCells(), value.cells())) {
-      Likely mixed = likely::mix(cells::getLikely(inner), outside, inside);
+      Likely mixed =
+          likely::mix(cells::getLikely(inner), cells::getLikely(fill), inside);
       cell.mean = mixed.mean;
       cell.variance = mixed.variance;
     }
