@@ -281,30 +281,26 @@ mpopt::findTarget(llvm::StringRef nameOrFile) {
   return text ? TargetReader(nameOrFile.str()).read(*text) : text.takeError();
 }
 
+/// A reader that has read the target's profile; without facts where there is no
+/// such target.
+static TargetReader readTarget(llvm::StringRef nameOrFile) {
+  TargetReader reader(nameOrFile.str());
+  if (auto text = readProfile("target", kTargets, nameOrFile))
+    llvm::consumeError(reader.read(*text).takeError());
+  else
+    llvm::consumeError(text.takeError());
+  return reader;
+}
+
 std::string mpopt::findFloats(llvm::StringRef nameOrFile,
                               llvm::StringRef format) {
-  if (llvm::Expected<std::string> text =
-          readProfile("target", kTargets, nameOrFile)) {
-    TargetReader reader(nameOrFile.str());
-    llvm::consumeError(reader.read(*text).takeError());
-    auto found = reader.floats.find(format.str());
-    return found == reader.floats.end() ? format.str() : found->second;
-  } else {
-    llvm::consumeError(text.takeError());
-  }
-  return format.str();
+  TargetReader reader = readTarget(nameOrFile);
+  auto found = reader.floats.find(format.str());
+  return found == reader.floats.end() ? format.str() : found->second;
 }
 
 CodeLimits mpopt::findCodeLimits(llvm::StringRef nameOrFile) {
-  llvm::Expected<std::string> text =
-      readProfile("target", kTargets, nameOrFile);
-  if (!text) {
-    llvm::consumeError(text.takeError());
-    return {};
-  }
-  TargetReader reader(nameOrFile.str());
-  llvm::consumeError(reader.read(*text).takeError());
-  return std::move(reader.limits);
+  return readTarget(nameOrFile).limits;
 }
 
 std::string mpopt::precisionOn(llvm::StringRef nameOrFile,
@@ -327,7 +323,7 @@ std::shared_ptr<const TargetProfile> mpopt::getStandardTarget() {
   return *profile;
 }
 
-std::vector<std::vector<std::string>> mpopt::groupByCodes() {
+std::vector<std::vector<std::string>> mpopt::groupByCodes(bool byLimits) {
   auto keyOf = [](const CodeArithmetic &codes, CodeLimits limits) {
     return std::tuple(codes.pairBits, codes.pairsSigned, codes.accumulatorBits,
                       codes.widestBits, codes.dequantised,
@@ -341,8 +337,10 @@ std::vector<std::vector<std::string>> mpopt::groupByCodes() {
       llvm::consumeError(target.takeError());
       continue;
     }
-    auto [entry, isNew] = known.try_emplace(
-        keyOf((*target)->codes(), findCodeLimits(name)), groups.size());
+    auto [entry, isNew] =
+        known.try_emplace(keyOf((*target)->codes(),
+                                byLimits ? findCodeLimits(name) : CodeLimits()),
+                          groups.size());
     if (isNew)
       groups.emplace_back();
     groups[entry->second].push_back(name);

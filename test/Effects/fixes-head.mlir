@@ -1,8 +1,8 @@
 // RUN: mpopt --check %s --input x=-10:10 --input x~0,1 --fail-on never --format json | FileCheck %s
 //
-// What decodes distances of a distribution over bins is quantised behind the
-// last layer of its own; the sum over bins is none.
-// CHECK: end the quantised part behind `mp.matmul`: leave what decodes their results in floats: 'boxes' is then off by
+// The decoder of distances from a distribution over bins is quantised behind its
+// last layer; the sum over bins is no layer.
+// CHECK: end the quantised part behind `mp.matmul`: leave the ops that decode their results in floats: 'boxes' is then off by
 func.func @main(%x: tensor<64x16xf32> {mp.name = "x"}) -> (tensor<64x1xf32> {mp.name = "boxes"}, tensor<64x8xf32> {mp.name = "scores"}) {
   %wide = mp.constant dense<0.06> : tensor<f32>
   %codes = mp.constant dense<"0x01FE03FC05FA07F809F60BF40DF20FF0"> : tensor<16x1xsi8>

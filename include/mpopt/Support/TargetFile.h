@@ -29,7 +29,7 @@ findTarget(llvm::StringRef nameOrFile);
 /// name itself where none does, and where there is no such target.
 std::string findFloats(llvm::StringRef nameOrFile, llvm::StringRef format);
 
-/// What a runtime takes of a quantised file.
+/// The codes and zero points that a runtime takes.
 struct CodeLimits {
   /// The types of codes, as `s8` or `f8E4M3FN`; empty: all.
   std::vector<std::string> types;
@@ -45,7 +45,7 @@ std::string precisionOn(llvm::StringRef nameOrFile, llvm::StringRef precision);
 
 /// The built-in targets by their arithmetic of codes, those with the same
 /// together.
-std::vector<std::vector<std::string>> groupByCodes();
+std::vector<std::vector<std::string>> groupByCodes(bool byLimits = false);
 
 /// `gpu-tensorcore`.
 std::shared_ptr<const TargetProfile> getStandardTarget();

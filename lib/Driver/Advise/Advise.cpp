@@ -166,7 +166,7 @@ static bool measureTargets(const Options &options, Advice &advice) {
                                                   : options.target);
   std::string own = llvm::cantFail(std::move(judged))->name();
   advice.rows.front().targets = {own};
-  for (std::vector<std::string> &names : groupByCodes()) {
+  for (std::vector<std::string> &names : groupByCodes(/*byLimits=*/true)) {
     if (llvm::is_contained(names, own)) {
       advice.rows.front().targets = std::move(names);
       continue;

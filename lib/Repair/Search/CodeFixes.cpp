@@ -44,6 +44,74 @@ static constexpr size_t kMostTrials = 9, kMostOps = 20'000;
 /// Less is within what estimates are off by.
 static constexpr double kWorthTelling = 0.8;
 
+/// True of a product with weights for more than one output: one alone adds up
+/// what it reads, as the mean of a distribution over bins does.
+static bool isLayer(Operation *op) {
+  std::optional<ProductOperands> product = getProductOperands(op);
+  if (!product)
+    return false;
+  Value weight = op->getOperand(1);
+  if (auto numbers = getMaker<mp::DequantizeOp>(weight, Peel::Identities))
+    weight = numbers.getInput();
+  MaybeShape shape = getShape(weight);
+  if (!isConstant(weight) || !shape ||
+      shape->size() != product->layouts[1].axes.size())
+    return false;
+  return llvm::any_of(
+      llvm::zip(*shape, product->layouts[1].axes), [](auto its) {
+        return std::get<1>(its) == AxisPart::Row && std::get<0>(its) != 1;
+      });
+}
+
+namespace {
+/// The ops that decode the results of the last layers in front of an output.
+struct Head {
+  llvm::SetVector<Operation *> layers;
+  SmallVector<Operation *, 4> codes;
+};
+} // namespace
+
+static Head findHead(Value output) {
+  Head head;
+  llvm::DenseSet<Operation *> seen;
+  SmallVector<Value> work = {output};
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (isLayer(op)) {
+      head.layers.insert(op);
+      continue;
+    }
+    if (isa<mp::QuantizeOp>(op))
+      head.codes.push_back(op);
+    llvm::append_range(work, op->getOperands());
+  }
+  return head;
+}
+
+static std::vector<Head> findHeads(ModuleOp module) {
+  // More layers than a head at three sizes has are no place to cut.
+  constexpr size_t kMostLayers = 12;
+  std::vector<Head> heads;
+  module.walk([&](func::ReturnOp end) {
+    for (Value output : end.getOperands()) {
+      Head head = findHead(output);
+      if (head.codes.size() > 1 && !head.layers.empty() &&
+          head.layers.size() <= kMostLayers)
+        heads.push_back(std::move(head));
+    }
+  });
+  return heads;
+}
+
+static std::string listNames(ArrayRef<Operation *> ops) {
+  std::string names;
+  for (Operation *op : ops)
+    names += (names.empty() ? "`" : ", `") + getOpName(op) + "`";
+  return names;
+}
+
 namespace {
 /// A copy of the module in which ops clip nothing that is expected.
 class WidenedCopy {
@@ -96,13 +164,13 @@ private:
   std::optional<BestFix> tryFixes(FindingList::Entry &entry);
   void tryTogether(ArrayRef<BestFix> best);
   Operation *subjectOf(const FindingList::Entry &entry) const;
-  std::vector<CodeFix> findFixes(Operation *op) const;
+  std::vector<CodeFix> findFixes(Operation *op);
   void addFixes(mp::QuantizeOp op, std::vector<CodeFix> &fixes) const;
   void addFixes(mp::DequantizeOp op, std::vector<CodeFix> &fixes) const;
   void addReducedRange(Operation *op, std::vector<CodeFix> &fixes) const;
   void addExclusion(ArrayRef<Operation *> ops,
                     std::vector<CodeFix> &fixes) const;
-  void addHead(mp::QuantizeOp op, std::vector<CodeFix> &fixes) const;
+  void addHead(mp::QuantizeOp op, std::vector<CodeFix> &fixes);
   bool widen(Operation *op, std::optional<WidenedCopy> &copy);
   std::optional<double> errorAfter(ArrayRef<CodeFix> fixes, StringRef output,
                                    WidenedCopy *widened);
@@ -113,6 +181,8 @@ private:
   const RangeAnalysis &ranges;
   std::vector<FindingList::Entry> &entries;
   size_t left;
+  /// Of the module, once a fix asks for them.
+  std::optional<std::vector<Head>> heads;
 };
 } // namespace
 
@@ -212,13 +282,11 @@ static bool isReadOnlyBy(Value numbers, ArrayRef<Operation *> ops) {
 
 /// Leaves ops in floats: quantisers keep codes that another op reads.
 static CodeFix exclude(ArrayRef<Operation *> ops) {
-  std::string names;
-  for (Operation *op : ops)
-    names += (names.empty() ? "`" : ", `") + getOpName(op) + "`";
   CodeFix fix = {kTriedFloats,
                  {},
                  "change-dtype",
-                 "leave " + names + " out of quantisation (nodes_to_exclude)"};
+                 "leave " + listNames(ops) +
+                     " out of quantisation (nodes_to_exclude)"};
   auto addNumbers = [&](mp::DequantizeOp numbers) {
     if (!numbers || !isReadOnlyBy(numbers.getResult(), ops))
       return;
@@ -318,73 +386,19 @@ void CodeFixTrials::addExclusion(ArrayRef<Operation *> ops,
     fixes.push_back(std::move(fix));
 }
 
-/// True of a product with weights for more than one output: one alone adds up
-/// what it reads, as the mean of a distribution over bins does.
-static bool isLayer(Operation *op) {
-  std::optional<ProductOperands> product = getProductOperands(op);
-  if (!product)
-    return false;
-  Value weight = op->getOperand(1);
-  if (auto numbers = getMaker<mp::DequantizeOp>(weight, Peel::Identities))
-    weight = numbers.getInput();
-  MaybeShape shape = getShape(weight);
-  if (!isConstant(weight) || !shape ||
-      shape->size() != product->layouts[1].axes.size())
-    return false;
-  return llvm::any_of(
-      llvm::zip(*shape, product->layouts[1].axes), [](auto its) {
-        return std::get<1>(its) == AxisPart::Row && std::get<0>(its) != 1;
-      });
-}
-
-namespace {
-/// What decodes the results of the last layers in front of an output.
-struct Head {
-  llvm::SetVector<Operation *> layers;
-  SmallVector<Operation *, 4> codes;
-};
-} // namespace
-
-static Head findHead(Value output) {
-  Head head;
-  llvm::DenseSet<Operation *> seen;
-  SmallVector<Value> work = {output};
-  while (!work.empty()) {
-    Operation *op = work.pop_back_val().getDefiningOp();
-    if (!op || !seen.insert(op).second)
-      continue;
-    if (isLayer(op)) {
-      head.layers.insert(op);
-      continue;
-    }
-    if (isa<mp::QuantizeOp>(op))
-      head.codes.push_back(op);
-    llvm::append_range(work, op->getOperands());
-  }
-  return head;
-}
-
 /// Leaves all codes between the last layers and the output in floats.
-void CodeFixTrials::addHead(mp::QuantizeOp op,
-                            std::vector<CodeFix> &fixes) const {
-  // More layers than a head at three sizes has are no place to cut.
-  constexpr size_t kMostLayers = 12;
-  ModuleOp top = module;
-  top.walk([&](func::ReturnOp end) {
-    for (Value output : end.getOperands()) {
-      Head head = findHead(output);
-      if (!llvm::is_contained(head.codes, op) || head.codes.size() < 2 ||
-          head.layers.empty() || head.layers.size() > kMostLayers)
-        continue;
-      std::string names;
-      for (Operation *layer : head.layers.getArrayRef())
-        names += (names.empty() ? "`" : ", `") + getOpName(layer) + "`";
-      fixes.push_back({kTriedFloats, std::move(head.codes), "change-dtype",
-                       "end the quantised part behind " + names +
-                           ": leave what decodes their results in floats"});
+void CodeFixTrials::addHead(mp::QuantizeOp op, std::vector<CodeFix> &fixes) {
+  if (!heads)
+    heads = findHeads(module);
+  for (const Head &head : *heads)
+    if (llvm::is_contained(head.codes, op)) {
+      fixes.push_back({kTriedFloats, head.codes, "change-dtype",
+                       "end the quantised part behind " +
+                           listNames(head.layers.getArrayRef()) +
+                           ": leave the ops that decode their results in "
+                           "floats"});
       return;
     }
-  });
 }
 
 /// A run's scale is chosen for the product that reads the codes.
@@ -396,7 +410,7 @@ static Operation *productOf(Operation *op) {
   return op;
 }
 
-std::vector<CodeFix> CodeFixTrials::findFixes(Operation *op) const {
+std::vector<CodeFix> CodeFixTrials::findFixes(Operation *op) {
   std::vector<CodeFix> fixes;
   if (auto quantize = dyn_cast<mp::QuantizeOp>(op)) {
     addFixes(quantize, fixes);

@@ -12,12 +12,13 @@
 #include "mpopt/Numerics/FloatFormat.h"
 #include "mpopt/Support/TargetFile.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <cmath>
+#include <map>
+#include <string>
 #include <tuple>
-#include <vector>
 
 namespace mpopt {
 #define GEN_PASS_DEF_REFUSEDCODES
@@ -46,11 +47,11 @@ struct RefusedCodes : mpopt::impl::RefusedCodesBase<RefusedCodes> {
 } // namespace
 
 /// The name of a code's type in profiles of targets, as `u8`.
-static std::string nameOf(const StorageFormat &codes) {
-  if (codes.floats)
-    return codes.floats->name.str();
-  auto bits = int(std::ceil(std::log2(codes.codes.hi - codes.codes.lo + 1)));
-  return (codes.codes.lo < 0 ? "s" : "u") + std::to_string(bits);
+static std::string nameOf(Type codes) {
+  if (auto integer = dyn_cast<IntegerType>(codes))
+    return (integer.isUnsigned() ? "u" : "s") +
+           std::to_string(integer.getWidth());
+  return getFloatFormat(codes)->name.str();
 }
 
 /// The codes that an op makes or reads as they stand in the file, and their
@@ -76,21 +77,17 @@ void RefusedCodes::check(ModuleOp module) {
   const auto &ranges = getAnalysis<RangeAnalysis>();
   const std::string &target = ranges.target().name();
   CodeLimits limits = findCodeLimits(target);
-  std::vector<std::pair<std::string, Refused>> types;
+  if (limits.types.empty() && limits.zeroPoints)
+    return;
+  llvm::MapVector<std::string, Refused, std::map<std::string, unsigned>> types;
   Refused zeroPoints;
   forEachOp([&](Operation *op) {
     auto [codes, zeroPoint] = findStoredCodes(op);
-    auto format = codes ? storageFormatOf(getElementType(codes)) : std::nullopt;
-    if (!format)
+    if (!codes || !storageFormatOf(getElementType(codes)))
       return;
-    std::string name = nameOf(*format);
-    if (!limits.types.empty() && !llvm::is_contained(limits.types, name)) {
-      auto its = llvm::find_if(
-          types, [&](const auto &type) { return type.first == name; });
-      if (its == types.end())
-        its = types.insert(its, {name, Refused()});
-      return its->second.add(op, codes);
-    }
+    std::string name = nameOf(getElementType(codes));
+    if (!limits.types.empty() && !llvm::is_contained(limits.types, name))
+      return types[name].add(op, codes);
     auto zeros = zeroPoint && !limits.zeroPoints
                      ? readElements(zeroPoint, ranges)
                      : std::nullopt;

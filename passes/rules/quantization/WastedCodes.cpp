@@ -50,8 +50,8 @@ void WastedCodes::report(Operation *op, Value numbers, Value scale, double used,
       .cause(scale, "is the scale");
 }
 
-/// What a border surrounds, where its number lies far from all others: two
-/// codes would do for the distance.
+/// The numbers inside of a border that lies far from all of them; the distance
+/// takes no more than two codes.
 static std::optional<Cell> withoutBorder(Value x, const RangeAnalysis &ranges) {
   auto pad = getMaker<mp::PadOp>(x, Peel::Identities);
   std::optional<double> number =
