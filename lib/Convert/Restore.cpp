@@ -48,11 +48,21 @@ static void restoreGraph(Graph &graph) {
   graph.proto->mutable_node()->Swap(&nodes);
 }
 
+static bool isWhole(const Value *value) {
+  return value &&
+         llvm::is_contained(
+             {TensorProto::BOOL, TensorProto::INT8, TensorProto::UINT8,
+              TensorProto::INT16, TensorProto::UINT16, TensorProto::INT32,
+              TensorProto::UINT32, TensorProto::INT64, TensorProto::UINT64},
+             value->kind.dtype);
+}
+
 /// True if casts made the floats of integers or truth values.
 static bool isOfWhole(const Value *value) {
-  while (value && value->maker && value->maker->isStandard("Cast")) {
+  while (value && value->maker && value->maker->isStandard("Cast") &&
+         !value->maker->inputs.empty()) {
     value = value->maker->inputs.front();
-    if (value && !value->kind.isFloat() && !isLow(value))
+    if (isWhole(value))
       return true;
   }
   return false;

@@ -110,6 +110,14 @@ llvm::Error mpopt::carryStates(ModuleOp module, ArrayRef<CarriedState> states) {
   return llvm::Error::success();
 }
 
+Value mpopt::storeIn(OpBuilder &builder, Value value, Type type) {
+  auto rounded = mp::CastOp::create(builder, value.getLoc(), type, value,
+                                    mp::CastOrigin::Storage,
+                                    /*saturate=*/false, StringAttr());
+  setLimits(rounded, {0, getFloatFormat(getElementType(type))->maxFinite});
+  return rounded.getResult();
+}
+
 void mpopt::roundInputs(ModuleOp result, ArrayRef<ConvertedBorder> io) {
   auto functions = result.getOps<func::FuncOp>();
   if (functions.empty())
@@ -124,13 +132,10 @@ void mpopt::roundInputs(ModuleOp result, ArrayRef<ConvertedBorder> io) {
         !(type.getElementType().isF16() || type.getElementType().isBF16()))
       continue;
     OpBuilder builder = OpBuilder::atBlockBegin(input.getOwner());
-    auto rounded = mp::CastOp::create(builder, input.getLoc(), type, input,
-                                      mp::CastOrigin::Storage,
-                                      /*saturate=*/false, StringAttr());
-    // What a caller feeds is finite.
-    setLimits(rounded, {0, getFloatFormat(type.getElementType())->maxFinite});
+    // A caller feeds finite numbers.
+    Value rounded = storeIn(builder, input, type);
     input.setType(type.clone(builder.getF32Type()));
-    input.replaceAllUsesExcept(rounded.getResult(), rounded);
+    input.replaceAllUsesExcept(rounded, rounded.getDefiningOp());
   }
   function.setType(FunctionType::get(function.getContext(),
                                      function.front().getArgumentTypes(),

@@ -10,6 +10,8 @@
 #include "mpopt/Repair/CastPlan.h"
 #include "mpopt/Repair/ConversionPlan.h"
 
+#include "mlir/IR/Builders.h"
+
 namespace mpopt {
 
 /// The ops of the plan as nodes of the file.
@@ -20,6 +22,10 @@ ConversionPlan planConversion(mlir::ModuleOp module, const CastPlan &plan,
 /// one line.
 llvm::Error carryStates(mlir::ModuleOp module,
                         llvm::ArrayRef<CarriedState> states);
+
+/// `value` as stored in a type of 16 bits, where finite numbers stay finite.
+mlir::Value storeIn(mlir::OpBuilder &builder, mlir::Value value,
+                    mlir::Type type);
 
 /// Gives the inputs of a result that are of 16 bits now the numbers of FP32,
 /// and a cast that rounds them as a caller does.

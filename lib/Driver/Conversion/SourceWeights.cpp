@@ -3,6 +3,8 @@
 
 #include "SourceWeights.h"
 
+#include "Planning.h"
+
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/StorageTypes.h"
@@ -63,12 +65,7 @@ void SourceWeights::restore(ModuleOp result) const {
     auto exact =
         mp::ConstantOp::create(builder, constant.getLoc(), type, value);
     exact->setDiscardableAttrs(constant->getDiscardableAttrDictionary());
-    auto rounded = mp::CastOp::create(
-        builder, constant.getLoc(), constant.getType(), exact,
-        mp::CastOrigin::Storage, /*saturate=*/false, StringAttr());
-    // Finite numbers stay finite.
-    setLimits(rounded, {0, getFloatFormat(low)->maxFinite});
-    constant.replaceAllUsesWith(rounded.getResult());
+    constant.replaceAllUsesWith(storeIn(builder, exact, constant.getType()));
     constant.erase();
   });
 }
