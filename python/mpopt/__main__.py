@@ -10,7 +10,10 @@ from mpopt import _command, _files, _version
 
 def refuse(why: object) -> NoReturn:
     """Ends with the status of an error: 1 would say that there are findings."""
-    print(f"mpopt: error: {why}", file=sys.stderr)
+    # Only here, since it loads argparse.
+    from mpopt import _console
+
+    _console.print_error("mpopt", why)
     sys.exit(2)
 
 

@@ -83,14 +83,17 @@ def _read_npz(file: pathlib.Path, name: str) -> Assumed:
 
 
 def _of_text(text: str, name: str, before: Assumed, folder: pathlib.Path) -> Assumed:
-    """`LO:HI`, `~MEAN,STD` or `@FILE.npz`."""
+    """`LO:HI`, `~MEAN,STD`, `LO:HI~MEAN,STD` or `@FILE.npz`."""
     if text.startswith("@"):
         return _read_npz(folder / text[1:], name)
-    if text.startswith("~"):
-        mean, std = map(float, text[1:].split(","))
-        return dataclasses.replace(before, mean=mean, std=std, source="config")
-    lo, hi = map(float, text.split(":"))
-    return dataclasses.replace(before, lo=lo, hi=hi, source="config")
+    bound, tilde, moments = text.partition("~")
+    if bound or not tilde:
+        lo, hi = map(float, bound.split(":"))
+        before = dataclasses.replace(before, lo=lo, hi=hi, source="config")
+    if tilde:
+        mean, std = map(float, moments.split(","))
+        before = dataclasses.replace(before, mean=mean, std=std, source="config")
+    return before
 
 
 def _read_toml(file: pathlib.Path, default: Assumed) -> Expected:

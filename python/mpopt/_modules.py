@@ -284,7 +284,8 @@ def plain_forward(module):
 def describe_keywords(forward, names) -> None:
     """Says which keywords a `forward` of any keywords takes: a trace asks."""
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    vars(forward)["__signature__"] = inspect.Signature([inspect.Parameter(name, kinds) for name in ("self", *names)])
+    with contextlib.suppress(ValueError):  # a name that is no identifier
+        vars(forward)["__signature__"] = inspect.Signature([inspect.Parameter(name, kinds) for name in ("self", *names)])
 
 
 def with_forward(module, forward):

@@ -20,20 +20,31 @@ def find(folder: PathLike | None = None) -> pathlib.Path | None:
     for each in (here, *here.parents):
         if (each / FILE).is_file():
             return each / FILE
-        package = each / PACKAGE
-        if package.is_file() and package.stat().st_size <= LARGEST and _HEADER.search(package.read_bytes()):
-            return package
+        if _has_table(each / PACKAGE):
+            return each / PACKAGE
     return None
+
+
+def _has_table(package: pathlib.Path) -> bool:
+    """True for a file with a table of mpopt; one that cannot be read has none."""
+    try:
+        return package.is_file() and bool(_HEADER.search(_input_files.read(package, LARGEST)))
+    except (Error, OSError):
+        return False
 
 
 def read(path: pathlib.Path, section: str) -> Mapping:
     """A table of the settings, empty where there is none."""
+    with _command.argument(f"config: '{path}'"):
+        data = _input_files.read(path, LARGEST)
     try:
         import tomllib
     except ImportError as error:
+        if section.encode() not in data:
+            return {}
         raise Error(f"config: reading '{path}' takes Python 3.11; config='none' leaves it out") from error
     with _command.argument(f"config: '{path}'"):
-        table = tomllib.loads(_input_files.read(path, LARGEST).decode("utf-8"))
+        table = tomllib.loads(data.decode("utf-8"))
         if path.name == PACKAGE:
             table = table.get("tool", {}).get("mpopt", {})
         found = table.get(section, {})

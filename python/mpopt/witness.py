@@ -10,6 +10,7 @@ an .npz file for each input that is one, standard output the files as JSON."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import pathlib
@@ -30,7 +31,7 @@ _STEPS, _SHRINK = 12, 0.7
 _STARTS = 16
 #: Points that are drawn before, each other one a corner. Chosen.
 _DRAWN = 100
-#: Of so many starts the last one is the best point so far.
+#: Every such start is the best point so far.
 _REFINES = 4
 #: The share of its limit that a value has to reach in the first ascent to have another: two that
 #: start elsewhere seldom end 256 times apart, those of exponentials included. Chosen.
@@ -225,15 +226,14 @@ class _Search:
 
 def _begin(function: ir.Op) -> _Search:
     """A search at a size of the open dims at which the model runs."""
+    if all(None not in type.shape for type in function.regions[0].types):
+        return _Search(function, _SIZES[0])
     for size in _SIZES:
-        search = _Search(function, size)
-        try:
+        # The sizes of a model's inputs may depend on each other, and bounds of a file have sizes of their own.
+        with contextlib.suppress(AssertionError, RuntimeError, IndexError, ValueError):
+            search = _Search(function, size)
             search.run([each.start(0, np.random.default_rng(0)) for each in search.inputs], rounds=False)
             return search
-        except (AssertionError, RuntimeError, IndexError, ValueError):
-            # The sizes of this model's inputs depend on each other, or it has none that are open.
-            if all(None not in type.shape for type in function.regions[0].types):
-                raise
     raise evaluate.Unsupported("the open shape of the inputs (--dim and --input-shape close it)")
 
 

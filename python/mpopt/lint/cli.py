@@ -203,12 +203,12 @@ def list_rules() -> str:
 
 
 def apply_settings(options) -> None:
-    """What the project's table `lint` says where the command line says nothing."""
+    """Takes settings that the command line leaves open from the project's table `lint`."""
     if options.config == "none":
         return
     first = next((path for path in options.paths if path != "-"), ".")
     path = pathlib.Path(options.config) if options.config else _settings.find(first if os.path.isdir(first) else os.path.dirname(first))
-    if path is None or options.config is None and b"lint" not in _input_files.read(path, _settings.LARGEST):
+    if path is None:
         return
     for key, value in _settings.read(path, "lint").items():
         words = [value] if isinstance(value, str) else value

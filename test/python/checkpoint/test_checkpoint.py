@@ -138,14 +138,11 @@ def test_codes_as_floats(save):
     """One projection of each layer was converted to BF16 without being multiplied by its scale."""
     sound, raw = {}, {}
     for layer in range(2):
-        for part in ("gate_proj", "up_proj"):
-            tensors = per_tensor(f"model.layers.{layer}.mlp.{part}", weight(64, 64))
-            sound |= tensors
-            code, scale = tensors.values()
-            raw |= tensors if part == "up_proj" else {f"model.layers.{layer}.mlp.{part}.weight": code.astype(ml_dtypes.bfloat16)}
-            sound[f"model.layers.{layer}.mlp.{part}.weight"] = code if part == "up_proj" else (code.astype("f4") * scale).astype(ml_dtypes.bfloat16)
-            if part == "gate_proj":
-                del sound[f"model.layers.{layer}.mlp.{part}.weight_scale"]
+        name = f"model.layers.{layer}.mlp.gate_proj.weight"
+        code, scale = per_tensor(name.removesuffix(".weight"), weight(64, 64)).values()
+        up = per_tensor(f"model.layers.{layer}.mlp.up_proj", weight(64, 64))
+        sound |= {name: (code.astype("f4") * scale).astype(ml_dtypes.bfloat16)} | up
+        raw |= {name: code.astype(ml_dtypes.bfloat16)} | up
     assert "MP616" not in {rule for rule, _, tensor in found(save(sound))[0] if tensor.endswith("gate_proj.weight")}
     assert {("MP616", f"model.layers.{layer}.mlp.gate_proj", f"model.layers.{layer}.mlp.gate_proj.weight") for layer in range(2)} <= found(save(raw))[0]
 
@@ -287,7 +284,7 @@ def test_layout(save, shape, what):
 
 
 def test_blocks_that_are_interchanged(save):
-    """Of 64 x 256 in one weight, of 128 x 128 in the others."""
+    """One weight has blocks of 64 x 256, the others of 128 x 128."""
     tensors = {}
     for layer in range(4):
         tensors |= per_block(f"l.{layer}.down", weight(256, 512))

@@ -279,12 +279,13 @@ def test_assumptions_of_a_model(tmp_path):
 def test_project_settings(tmp_path):
     settings = tmp_path / "mpopt.toml"
     numpy.savez(tmp_path / "s.npz", z=numpy.float32([3, 5]))
-    settings.write_text('[inputs]\nx = "-1000:1000"\ny = ["0:1", "~0.5,0.3"]\nz = "@s.npz"\n')
+    settings.write_text('[inputs]\nx = "-1000:1000~0,100"\ny = ["0:1", "~0.5,0.3"]\nz = "@s.npz"\n')
     batch = {"x": normal() * 100, "y": numpy.float32([0.1, 0.9, 2]), "z": numpy.float32([3, 4, 5])}
     report = mpopt.check_data([batch], settings)
     assert {finding.entry for finding in report.by_kind("outside")} == {"y"}
     assert "which mpopt.toml declares" in report.by_kind("outside")[0].message
     assert entry(report, "z").raw["assumed"]["hi"] == 5
+    assert entry(report, "x").raw["assumed"] | {"hi": 1000, "std": 100} == entry(report, "x").raw["assumed"]
     # Beside the model it is followed as by --check.
     (tmp_path / "m.onnx").write_bytes(model().SerializeToString())
     settings.write_text('[inputs]\nx = "-1000:1000"\n')

@@ -1,6 +1,7 @@
 """What surrounds the code: workflows, hooks and containers run scripts that are there, and the
 script of a release."""
 
+import functools
 import re
 import shutil
 import subprocess
@@ -30,21 +31,27 @@ def test_containers_name_scripts_that_are_there(name):
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md")]
 
 
+@functools.cache
+def prose(page):
+    """The text of a page outside of its examples."""
+    return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+@functools.cache
 def headings(page):
     """The anchors of a page, as GitHub makes them."""
-    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    words = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower() for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
+    words = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower() for heading in re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)]
     return {re.sub(r"[^\w -]", "", heading).replace(" ", "-") for heading in words}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_files_and_headings_that_a_page_names_are_there(page):
-    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    for target in re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)\)", text):
+    text = prose(page)
+    for target in re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)", text):
         path, _, anchor = target.partition("#")
         file = page.parent / path if path else page
         assert file.exists(), target
-        assert not anchor or anchor in headings(file), target
+        assert not anchor or anchor in headings(file.resolve()), target
     for file in re.findall(r"`((?:lib|include|passes|test|python|tools|bench|scripts)/[\w./-]+\.(?:cpp|h|td|inc|py|mlir|md|json|yaml))`", text):
         if not re.search(r"/[A-Z]+(/|\.)", file):  # a word in capitals is to be replaced
             assert (ROOT / file).exists(), file

@@ -79,6 +79,19 @@ def test_a_batch_of_a_loader_is_a_list():
     assert "loss" in report.outputs
 
 
+class OfKeywords(torch.nn.Linear):
+    """It takes whatever a record holds."""
+
+    def forward(self, **record):
+        return super().forward(record["class"])
+
+
+def test_a_key_that_is_no_identifier_is_one_line():
+    """PyTorch itself neither exports nor traces a keyword of that name."""
+    with pytest.raises(mpopt.Error, match="the module cannot be exported .* or traced .*'class'"):
+        mpopt.check(OfKeywords(4, 3), {"class": A}, precision="fp16")
+
+
 def test_wrappers_are_taken_off():
     plain = torch.nn.Linear(4, 3)
     for wrapped in (torch.compile(plain), torch.nn.DataParallel(plain)):

@@ -19,7 +19,7 @@ LARGEST_FP32 = (2 - 2.0 ** -23) * 2.0 ** 127
 # An amax from which on the largest code over it is an FP32 number.
 LEAST_AMAX = max(FORMATS.values()) / LARGEST_FP32
 LARGEST = re.compile(r"^(?:max|amax|aminmax|norm)$")
-# Scales of a cache are made once: what is stored later was not seen.
+# The scales of a cache are computed once, without the values that are stored later.
 OF_CACHE = re.compile(r"^(?:k|v|kv|key|value)_?scales?$")
 # FP32's and BF16's least normal number.
 LEAST_NORMAL = 2.0 ** -126
@@ -225,10 +225,15 @@ def kinds_of(part: ast.AST) -> set[str]:
     return {"largest"} if name in ("max", "amax") else {"size"} if name in ("abs", "abs_") else SIZE_AND_LARGEST if name == "aminmax" else set()
 
 
+def object_of(call: ast.Call) -> ast.expr | None:
+    """The object of a method; None for a function, also for one of a library."""
+    own = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return None if isinstance(own, ast.Name) and own.id in LIBRARIES else own
+
+
 def has_other(call: ast.Call) -> bool:
     """True if a `max` is that of two values, not that of one over a dimension."""
-    is_method = isinstance(call.func, ast.Attribute) and not (isinstance(call.func.value, ast.Name) and call.func.value.id in LIBRARIES)
-    others = call.args if is_method else call.args[1:]
+    others = call.args if object_of(call) is not None else call.args[1:]
     return bool(others) and not isinstance(others[0], (ast.UnaryOp, ast.Constant, ast.Tuple))
 
 
@@ -248,9 +253,9 @@ def number_of(program: Program, node: ast.AST) -> float | None:
 
 
 def find_guarded(call: ast.Call) -> ast.expr:
-    """What a guard limits: what it is a method of, or the first argument."""
-    own = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-    return call.args[0] if isinstance(own, ast.Name) and own.id in LIBRARIES and call.args else own
+    """The operand of a guard: the object of a method, else the first argument."""
+    own = object_of(call)
+    return own if own is not None else call.args[0] if call.args else call.func
 
 
 def list_guards(program: Program, scale: ast.expr) -> Iterator[float | None]:
