@@ -50,8 +50,9 @@ static bool makesCodes(Operation *op) {
   for (unsigned count = 0; op && count < kMost; ++count) {
     if (hasRole(op, Role::Quantization))
       return true;
-    if (!hasRole(op, Role::Rearranges | Role::Concatenation) &&
-        !isa<mp::IdentityOp, mp::PadOp>(op))
+    if (op->getNumOperands() == 0 ||
+        (!hasRole(op, Role::Rearranges | Role::Concatenation) &&
+         !isa<mp::PadOp>(op)))
       return false;
     op = op->getOperand(0).getDefiningOp();
   }

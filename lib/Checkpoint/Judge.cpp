@@ -30,7 +30,10 @@ std::string checkpoints::percent(double share) {
 
 Judge::Judge(const CheckpointRequest &request)
     : request(request), checkpoint(request.checkpoint),
-      modules(findModules(request.checkpoint)) {}
+      modules(findModules(request.checkpoint)),
+      hasScales(llvm::any_of(modules, [](const auto &entry) {
+        return bool(entry.second.of(ScaleRole::Weight));
+      })) {}
 
 Finding *Judge::report(StringRef rule, const std::string &module,
                        const StoredTensor &tensor, const std::string &message) {

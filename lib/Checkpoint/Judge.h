@@ -103,6 +103,8 @@ private:
   const CheckpointRequest &request;
   const Checkpoint &checkpoint;
   Modules modules;
+  /// Some weight has a scale.
+  bool hasScales;
   std::map<std::string, Reading> readings;
   CheckpointVerdict verdict;
   Finding unselected;

@@ -113,10 +113,9 @@ void Judge::findMissing() {
 /// True if all of these numbers are E4M3's, some past what weights reach, as
 /// codes are that were converted without their scale.
 static bool areCodes(const Numbers &numbers, const char *bytes, int64_t count) {
-  // Digits of E4M3 and its least number; a weight of 8 digits is one of them
-  // in one case of 16.
-  constexpr int kDigits = 4;
-  constexpr double kLeast = 0x1p-9, kLargest = 448;
+  // A weight of 8 digits is such a number in one case of 16.
+  const CodeFormat format = CodeFormat::of(*StoredDtype::byWord("F8_E4M3"));
+  llvm::ArrayRef<double> known(format.magnitude.data(), format.top + 1);
   // Chosen, not measured: weights do not come near, nor do counters or masks
   // have so many values of so few digits.
   constexpr double kNoWeight = 32;
@@ -125,10 +124,9 @@ static bool areCodes(const Numbers &numbers, const char *bytes, int64_t count) {
   double largest = 0;
   for (int64_t index = 0; index < count; ++index) {
     double value = std::fabs(numbers.at(bytes, index));
-    int exponent;
-    double digits = std::ldexp(std::frexp(value, &exponent), kDigits);
-    if (!(value <= kLargest) || digits != std::trunc(digits) ||
-        value / kLeast != std::trunc(value / kLeast))
+    // A search would find NaN, which no number is less than.
+    if (std::isnan(value) ||
+        !std::binary_search(known.begin(), known.end(), value))
       return false;
     found.insert(value);
     largest = std::max(largest, value);

@@ -274,9 +274,7 @@ Error Judge::readModule(const std::string &name, const Module &module) {
   if (!request.against)
     return Error::success();
   // In a file without scales weights were cast as they are.
-  if (!scales && llvm::any_of(modules, [](const auto &entry) {
-        return entry.second.of(ScaleRole::Weight).tensor != nullptr;
-      }))
+  if (!scales && hasScales)
     return Error::success();
   const float kOne = 1;
   if (!scales)

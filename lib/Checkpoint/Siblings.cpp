@@ -88,7 +88,7 @@ void Judge::judgeCaches() {
       constexpr double kLeast = 4;
       if (!isUsable(scale) || scale < kLeast || module.of(role).divides)
         continue;
-      // Of E4M3, in which caches are stored.
+      // The largest number of E4M3, in which caches are stored.
       constexpr double kLargestE4M3 = 448;
       report("scale-mismatch", name, *module.of(role).tensor,
              "is for numbers up to " + text(kLargestE4M3 * scale) +

@@ -85,9 +85,7 @@ static std::optional<Assumption> assumeCodes(BlockArgument input) {
         format->floats)
       return std::nullopt;
     Interval ends = format->scaled(*scale, *zero).ends();
-    span = span ? Interval{std::min(span->lo, ends.lo),
-                           std::max(span->hi, ends.hi)}
-                : ends;
+    span = span ? hull(*span, ends) : ends;
   }
   if (!span)
     return std::nullopt;

@@ -141,11 +141,17 @@ broadcastShapes(llvm::ArrayRef<int64_t> lo, llvm::ArrayRef<int64_t> hi) {
   return shape;
 }
 
+/// Elements of a slice along an axis, within one slice along those before it.
+static size_t sizeOfSlice(const Array &array, size_t axis) {
+  size_t size = 1;
+  for (int64_t dim : llvm::ArrayRef(array.shape).drop_front(axis + 1))
+    size *= size_t(dim);
+  return size;
+}
+
 /// The slices of an array along an axis are all alike.
 static bool repeatsAlong(const Array &array, size_t axis) {
-  size_t inner = 1;
-  for (int64_t dim : llvm::ArrayRef(array.shape).drop_front(axis + 1))
-    inner *= size_t(dim);
+  size_t inner = sizeOfSlice(array, axis);
   size_t block = inner * size_t(array.shape[axis]);
   for (size_t first = 0; first < array.values.size(); first += block)
     for (size_t at = first + inner; at < first + block; ++at)
@@ -156,9 +162,7 @@ static bool repeatsAlong(const Array &array, size_t axis) {
 
 /// Keeps the first slice along an axis.
 static void keepFirst(Array &array, size_t axis) {
-  size_t inner = 1;
-  for (int64_t dim : llvm::ArrayRef(array.shape).drop_front(axis + 1))
-    inner *= size_t(dim);
+  size_t inner = sizeOfSlice(array, axis);
   size_t block = inner * size_t(array.shape[axis]), kept = 0;
   for (size_t first = 0; first < array.values.size(); first += block)
     for (size_t at = first; at < first + inner; ++at)

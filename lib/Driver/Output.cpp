@@ -163,10 +163,12 @@ Error mpopt::writeOutput(StringRef file,
 bool mpopt::wantsColor(StringRef file, ColorChoice choice) {
   if (choice != ColorChoice::Auto)
     return choice == ColorChoice::Always;
-  bool refuses = !llvm::sys::Process::GetEnv("NO_COLOR").value_or("").empty();
+  if (file != "-" ||
+      !llvm::sys::Process::GetEnv("NO_COLOR").value_or("").empty())
+    return false;
   std::string forced = llvm::sys::Process::GetEnv("FORCE_COLOR").value_or("0");
-  if (file != "-" || refuses || (!forced.empty() && forced != "0"))
-    return file == "-" && !refuses;
+  if (!forced.empty() && forced != "0")
+    return true;
   std::optional<std::string> term = llvm::sys::Process::GetEnv("TERM");
   return llvm::sys::Process::StandardOutIsDisplayed() && term &&
          *term != "dumb";

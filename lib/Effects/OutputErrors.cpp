@@ -222,7 +222,7 @@ static void splitByCause(OutputEffect &output, ByCause byCause, double squares,
   for (EffectSlice &slice : output.slices)
     slice.error *= part;
   // After the part: a limited error says nothing of how large a part it is.
-  // What is stored is that part of what the exact output reaches.
+  // The stored output reaches that part of the exact one's range.
   double limit = 1 + (output.limit - 1) * part;
   output.error = std::min(*output.error, limit);
   for (EffectSlice &slice : output.slices)
@@ -533,9 +533,11 @@ void OutputErrors::addProportional(Part &part, const Source &source,
   if (part.size->most <= part.size->peak() * part.size->rms)
     return;
   Value scale = findProportional(source.value, part.value);
+  if (!scale)
+    return;
   std::optional<OutputSize> size =
-      !scale || scale == part.value ? part.size : sizeOf(scale, ranges);
-  if (!scale || !size || size->rms == 0)
+      scale == part.value ? part.size : sizeOf(scale, ranges);
+  if (!size || size->rms == 0)
     return;
   double far = size->most / size->rms;
   part.proportional.values.push_back(source.value);

@@ -79,18 +79,18 @@ OwnSlope::OwnSlope(Value value,
     if (!gradient || !gradient->hasLikely())
       return;
     std::optional<Expression> its = Expression::ofOperand(reader, at);
-    if (!its && step == 0 && getOpKind(reader) == OpKind::Quotient &&
-        reader->getOperand(0) != at &&
-        getShape(at) == getShape(reader->getResult(0))) {
+    // The numerator is another number.
+    bool isDivisor = !its && getOpKind(reader) == OpKind::Quotient &&
+                     reader->getOperand(0) != at &&
+                     getShape(at) == getShape(reader->getResult(0));
+    if (isDivisor && step == 0) {
       divides = true;
       last = reader->getResult(0);
       behind = gradient;
       return;
     }
-    // The numerator is another number, as large as it is expected to be.
-    if (!its && bends && getOpKind(reader) == OpKind::Quotient &&
-        reader->getOperand(0) != at &&
-        getShape(at) == getShape(reader->getResult(0))) {
+    // It is as large as it is expected to be.
+    if (isDivisor && bends) {
       its = Expression::reciprocal(at);
       divided = reader->getOperand(0);
     }
@@ -167,7 +167,7 @@ double OwnSlope::factorOfDivisor(const RangeAnalysis &ranges,
       std::max(std::fabs(divisor.likelyLo), std::fabs(divisor.likelyHi)) >=
           format.overflowFrom)
     return 1;
-  // Of a number in the middle between two powers of two.
+  // A number in the middle between two powers of two has a typical error.
   constexpr double kMiddle = 1.5;
   double relative =
       StorageFormat(format).roundingSquare(kMiddle) / (kMiddle * kMiddle);

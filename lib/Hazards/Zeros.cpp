@@ -197,7 +197,7 @@ static SmallVector<Operation *, 4> stepsBehind(Operation *gather, Value value) {
   SmallVector<Value> work = {value};
   while (!work.empty()) {
     Value next = work.pop_back_val();
-    // What views take from a constant is part of the steps.
+    // A view of a constant is a step: only casts are looked through.
     auto isNumber = [](Value value) {
       return isa_and_present<mp::ConstantOp>(getMaker(value, Peel::Casts));
     };

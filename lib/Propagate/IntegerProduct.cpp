@@ -92,8 +92,8 @@ static std::pair<Value, double> beforeOffset(Value codes) {
                         : std::pair<Value, double>();
 }
 
-/// What is left of a product of such codes once the offset's part is taken
-/// away, the sums of weights times the constant; null for others.
+/// The difference of a product of such codes and the offset's part, the sums of
+/// weights times the constant; null for others.
 static Value withoutOffset(Value product, Value weights, double offset) {
   Operation *rest = findReader(product);
   if (!hasRole(rest, Role::Subtraction) || rest->getNumOperands() != 2 ||

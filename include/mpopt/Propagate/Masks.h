@@ -30,8 +30,8 @@ struct MaskedScores {
 };
 
 /// Nothing if no element is masked, if neither a softmax nor a function that is
-/// flat there reads the value, or if the
-/// two kinds of elements are not told apart.
+/// flat there reads the value, or if the two kinds of elements are not told
+/// apart.
 std::optional<MaskedScores> findMaskedScores(mlir::Value value,
                                              const RangeAnalysis &ranges);
 
