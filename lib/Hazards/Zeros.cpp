@@ -10,6 +10,7 @@
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Normal.h"
 #include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
@@ -18,6 +19,8 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/Endian.h"
 
+#include <array>
+#include <cmath>
 #include <functional>
 
 using namespace mlir;
@@ -243,6 +246,40 @@ mpopt::findLostOfTable(Value value, const RangeAnalysis &ranges) {
   return {};
 }
 
+/// True if a sum or difference, 1 - sigmoid(x), is expected to be 0 for some
+/// element by its operand's rounding, though FP32 has another number there.
+static bool losesDifference(Value value, const RangeAnalysis &ranges) {
+  Value difference = mpopt::peel(value, Peel::CastsAndViews);
+  Operation *op = difference.getDefiningOp();
+  if (!hasRole(op, Role::Addition | Role::Subtraction))
+    return false;
+  std::optional<Expression> function = Expression::ofValue(difference);
+  if (!function || !ranges.preRounding(function->variable()).hasLikely())
+    return false;
+  double most = 0; // of the numbers that FP32 rounds
+  for (Value operand : op->getOperands())
+    most = std::max(most, boundMagnitude(ranges.of(operand)));
+  // Half of a step of FP32 below a number.
+  double least = std::ldexp(most, -25);
+  constexpr size_t kPoints = 256;
+  std::array<double, kPoints> points, exact, stored;
+  size_t lost = 0, all = 0;
+  for (const Cell &cell : ranges.preRounding(function->variable()).cells()) {
+    for (size_t i = 0; i < kPoints; ++i)
+      points[i] = std::clamp(
+          cell.mean + normalQuantile((double(i) + 0.5) / double(kPoints)) *
+                          std::sqrt(cell.variance),
+          cell.likelyLo, cell.likelyHi);
+    function->evaluate(points, exact);
+    function->evaluate(points, stored, /*asStored=*/true);
+    for (auto [number, made] : llvm::zip(exact, stored))
+      lost += made == 0 && std::fabs(number) > least;
+    all += kPoints;
+  }
+  double count = ranges.context().elementsPerGroup(value, 1);
+  return double(lost) / double(all) * std::max(count, 1.0) > 0.5;
+}
+
 std::optional<Certainty> mpopt::mayBeZero(Value value,
                                           const RangeAnalysis &ranges) {
   const AbstractValue &computed = ranges.preRounding(value);
@@ -270,7 +307,8 @@ std::optional<Certainty> mpopt::mayBeZero(Value value,
       found = Certainty::Likely;
     sure = std::max(sure.value_or(Certainty::Possible), found);
   }
-  if (sure == Certainty::Possible && !findLostOfTable(value, ranges).empty())
+  if (sure == Certainty::Possible && (!findLostOfTable(value, ranges).empty() ||
+                                      losesDifference(value, ranges)))
     return Certainty::Likely;
   return sure;
 }

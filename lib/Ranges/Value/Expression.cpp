@@ -261,9 +261,13 @@ Expression Expression::reciprocal(Value x) {
 }
 
 Expression::Step Expression::makeStep(Operation *op) {
-  if (isa<mp::CastOp>(op))
-    return steps[add(op->getOperand(0))];
   Step step{Kind::Function};
+  // Of the number as it was stored: the larger one of it and itself.
+  if (isa<mp::CastOp>(op)) {
+    step.kind = Kind::Max;
+    step.operands[0] = step.operands[1] = add(op->getOperand(0));
+    return step;
+  }
   if (Value numbers = getQuantized(op)) {
     unsigned inner = add(numbers);
     std::optional<Interval> ends = endsOf(op);

@@ -52,7 +52,7 @@ module {
 
 //--- probability.mlir
 // The logarithm of a softmax, that of 1 - sigmoid(x), and a quotient by
-// 1 - sigmoid(x), which is 0 in any form.
+// 1 - sigmoid(x): MP206 says before and after that it is 0.
 module {
   func.func @main(%x: tensor<8x64xf16> {mp.name = "x"}) -> (tensor<8x64xf16>, tensor<8x64xf16>, tensor<8x64xf16>) {
     %one = mp.constant dense<1.0> : tensor<f16>
@@ -85,8 +85,11 @@ module {
 // PROB-NEXT: "safe": false,
 // PROB-NEXT: "text": "keep
 // PROB:      "kind": "change-op",
-// PROB-NEXT: "safe": false,
+// PROB-NEXT: "safe": true,
 // PROB-NEXT: "text": "take sigmoid(-x) for 1 - sigmoid(x)
+// PROB:      "kind": "clamp",
+// PROB-NEXT: "safe": true,
+// PROB-NEXT: "text": "clip the probability to at most
 // PROB:      "kind": "keep-fp32",
 // PROB-NEXT: "safe": false,
 // PROB-NEXT: "text": "keep
