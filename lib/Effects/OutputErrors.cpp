@@ -249,6 +249,14 @@ static double addLargest(OutputEffect &output, Part &part, double unit) {
   return error;
 }
 
+/// How far apart two elements can be. The stored output is within its range,
+/// and the exact one as far as nothing flushes: no error is larger, however far
+/// first order goes. Where all is lost, the error is the largest value.
+static double widthOf(Value output, const RangeAnalysis &ranges) {
+  Cell range = ranges.preRounding(output).hull();
+  return std::min(range.hi - range.lo, range.likelyHi - range.likelyLo);
+}
+
 /// Sums up the parts of an output.
 static void judge(OutputEffect &output, ArrayRef<Part *> parts,
                   const RangeAnalysis &ranges, bool isScaled) {
@@ -275,11 +283,9 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
   output.rms = output.error = 0;
   if (most == 0)
     return judgeLost(output, parts);
-  output.rms = std::sqrt(errors / squares);
-  // The stored output is within its bound, and the exact one as far as nothing
-  // flushes; where all is lost, the error is the largest value.
-  Cell bound = ranges.preRounding(output.value).hull();
-  output.limit = std::max(1.0, (bound.hi - bound.lo) / most);
+  // The exact output and the stored one are both as large as that.
+  output.rms = std::min(std::sqrt(errors / squares), 2.0);
+  output.limit = std::max(1.0, widthOf(output.value, ranges) / most);
   output.sums.push_back({});
   bool isQuantized =
       llvm::any_of(byCause, [](double square) { return square > 0; });

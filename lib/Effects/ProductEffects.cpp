@@ -155,6 +155,7 @@ public:
   ProductSquares(ArrayRef<Operation *> products, const OutputEffects &effects,
                  bool ofFloats);
 
+  /// 0 if it is less than a rounding of the output, from which no run tells it.
   double errorBy(size_t product) const;
   /// Products without which every output's error is at most `aim`; nothing if
   /// an error is not known. As squares add up, the largest go first.
@@ -166,6 +167,8 @@ public:
 private:
   /// By output, then by product.
   std::vector<std::vector<double>> squares;
+  /// By output, the unit roundoff of its type.
+  std::vector<double> roundings;
   bool known = true;
 };
 } // namespace
@@ -184,6 +187,8 @@ ProductSquares::ProductSquares(ArrayRef<Operation *> products,
     double all = 0;
     for (const auto &[value, square] : output.squares)
       all += square;
+    const FloatFormat *format = getFloatFormat(getElementType(output.value));
+    roundings.push_back(format ? format->unitRoundoff() : 0);
     std::vector<double> &list = squares.emplace_back();
     for (Operation *op : products) {
       double square = output.squares.lookup(op->getOperand(0)) +
@@ -195,8 +200,9 @@ ProductSquares::ProductSquares(ArrayRef<Operation *> products,
 
 double ProductSquares::errorBy(size_t product) const {
   double most = known ? 0 : NAN;
-  for (const std::vector<double> &list : squares)
-    most = std::fmax(most, std::sqrt(list[product]));
+  for (auto [list, rounding] : llvm::zip_equal(squares, roundings))
+    if (double error = std::sqrt(list[product]); !(error < rounding))
+      most = std::fmax(most, error);
   return most;
 }
 
