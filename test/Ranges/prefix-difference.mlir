@@ -12,7 +12,7 @@ func.func @in_front_of_channels(%x: tensor<2x4x3xf32> {mp.assume = #n}) -> tenso
   %j = mp.unsqueeze %c {axes = array<i64: 1>} : (tensor<2x4x3xf32>) -> tensor<2x1x4x3xf32>
   %d = mp.sub %i, %j : (tensor<2x4x1x3xf32>, tensor<2x1x4x3xf32>) -> tensor<2x4x4x3xf32>
   %m = mp.where %tri, %d, %low : (tensor<1x4x4x1xi1>, tensor<2x4x4x3xf32>, tensor<f32>) -> tensor<2x4x4x3xf32>
-  // expected-remark @below {{[0, 1] [0, 1] [0, 1]}}
+  // expected-remark @below {{[0.367879, 1] [0, 0] [0, 0] [0, 0] [0.135335, 1] [0.135335, 1]}}
   %y = mp.exp %m : (tensor<2x4x4x3xf32>) -> tensor<2x4x4x3xf32>
   return %y : tensor<2x4x4x3xf32>
 }
@@ -28,11 +28,11 @@ func.func @last(%x: tensor<2x3x4xf32> {mp.assume = #n}) -> (tensor<2x3x4x4xf32>,
   %j = mp.unsqueeze %c {axes = array<i64: 2>} : (tensor<2x3x4xf32>) -> tensor<2x3x1x4xf32>
   %d = mp.sub %i, %j : (tensor<2x3x4x1xf32>, tensor<2x3x1x4xf32>) -> tensor<2x3x4x4xf32>
   %m = mp.where %tri, %d, %low : (tensor<4x4xi1>, tensor<2x3x4x4xf32>, tensor<f32>) -> tensor<2x3x4x4xf32>
-  // expected-remark @below {{[0, 1] [0, 1] [0, 1]}}
+  // expected-remark @below {{[0.367879, 1] [0, 0] [0, 0] [0, 0] [0.135335, 1] [0.135335, 1]}}
   %y = mp.exp %m : (tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32>
   // The other triangle has numbers above 0.
   %other = mp.where %tri, %low, %d : (tensor<4x4xi1>, tensor<f32>, tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32>
-  // expected-remark @below {{[0, 20.}}
+  // expected-remark @below {{[0, 0] [0.367879, 7.38906] [0.367879, 20.}}
   %z = mp.exp %other : (tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32>
   return %y, %z : tensor<2x3x4x4xf32>, tensor<2x3x4x4xf32>
 }

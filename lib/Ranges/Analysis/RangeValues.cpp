@@ -331,24 +331,29 @@ RangeAnalysis::Driver::dequantizedWeights(mp::DequantizeOp op, WeightView view,
   return view;
 }
 
-/// Dense integers of fewer than 8 bits, of which MLIR has no bytes to read, as
-/// those of 8 bits that they are equal to.
+/// Truth values and dense integers of fewer than 8 bits, of which MLIR has no
+/// bytes to read, as those of 8 bits that they are equal to.
 std::optional<WeightView>
 RangeAnalysis::Driver::widenedWeights(mp::ConstantOp constant,
                                       WeightView view) {
   auto dense = dyn_cast<DenseIntElementsAttr>(constant.getValue());
   auto type = dyn_cast<IntegerType>(view.elementType);
-  if (!shared.memo || !dense || !type || type.getWidth() == 1)
+  if (!shared.memo || !dense || !type)
     return std::nullopt;
+  bool isUnsigned = type.isUnsigned() || type.getWidth() == 1;
   MemoKey key;
   key.add('N');
   key.add(dense.getAsOpaquePointer());
   auto bytes = shared.memo->find<std::vector<char>>(key);
   if (!bytes) {
     std::vector<char> wide;
-    for (const APInt &element : dense.getValues<APInt>())
-      wide.push_back(char(type.isUnsigned() ? element.getZExtValue()
-                                            : element.getSExtValue()));
+    auto widen = [&](const APInt &x) {
+      wide.push_back(char(isUnsigned ? x.getZExtValue() : x.getSExtValue()));
+    };
+    if (dense.isSplat())
+      widen(dense.getSplatValue<APInt>());
+    else
+      llvm::for_each(dense.getValues<APInt>(), widen);
     auto made = std::make_shared<const std::vector<char>>(std::move(wide));
     shared.memo->keep(key, made, made->size());
     bytes = shared.memo->find<std::vector<char>>(key);
@@ -358,6 +363,7 @@ RangeAnalysis::Driver::widenedWeights(mp::ConstantOp constant,
   view.elementType =
       IntegerType::get(type.getContext(), 8, type.getSignedness());
   view.data = *bytes;
+  view.splat = dense.isSplat();
   return view;
 }
 

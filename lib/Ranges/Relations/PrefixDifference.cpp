@@ -334,11 +334,17 @@ void relations::refineToLast(Operation *op, AbstractValue &value,
   }
 }
 
+/// Sets the estimate of each group: of the kept elements or the others where
+/// its bounds say which, else of the mixture.
 static void expectMixed(AbstractValue &value, const Likely &kept,
                         const Likely &other, double share) {
   Likely mixed = likely::mix(kept, other, share);
-  for (CellRef cell : value.mutableCells())
-    cells::setLikely(cell, mixed);
+  for (CellRef cell : value.mutableCells()) {
+    Cell now = cell;
+    bool isOther = now.lo >= other.lo && now.hi <= other.hi;
+    bool isKept = now.lo > other.hi || now.hi < other.lo;
+    cells::setLikely(cell, isOther ? other : isKept ? kept : mixed);
+  }
 }
 
 namespace {
