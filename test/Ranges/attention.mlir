@@ -103,3 +103,22 @@ func.func @no_keys(%q: tensor<1x1x2x16xf32> {mp.assume = {lo = 0.5 : f64, hi = 1
   %4:4 = mp.attention %q, %q, %q {is_causal, scores_mode = 2 : i64} : (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>) -> (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x2xf32>)
   return %0 : tensor<1x1x2x16xf32>
 }
+
+// -----
+
+// A constant mask that keeps a key of each row, unless a window hides that one as well.
+#u = {lo = 0.5 : f64, hi = 1.0 : f64}
+func.func @kept_keys(%q: tensor<1x1x2x16xf32> {mp.assume = #u}) -> tensor<1x1x2x16xf32> {
+  %keep = mp.constant dense<[[true, false], [true, true]]> : tensor<2x2xi1>
+  // expected-remark @below {{[0.499963, 1.00004] norm}}
+  %0 = mp.attention %q, %q, %q mask %keep : (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<2x2xi1>) -> tensor<1x1x2x16xf32>
+  // expected-remark @below {{nan}}
+  %1 = mp.attention %q, %q, %q mask %keep {left_window = 0 : i64} : (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<2x2xi1>) -> tensor<1x1x2x16xf32>
+  %some = mp.constant dense<[[true, false], [false, false]]> : tensor<2x2xi1>
+  // expected-remark @below {{nan}}
+  %2 = mp.attention %q, %q, %q mask %some : (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<2x2xi1>) -> tensor<1x1x2x16xf32>
+  %add = mp.constant dense<[[0.0, 0xFF800000], [0.0, 0.0]]> : tensor<2x2xf32>
+  // expected-remark @below {{nan}}
+  %3 = mp.attention %q, %q, %q mask %add {left_window = 0 : i64} : (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<2x2xf32>) -> tensor<1x1x2x16xf32>
+  return %0 : tensor<1x1x2x16xf32>
+}

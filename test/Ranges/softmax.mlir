@@ -66,3 +66,33 @@ func.func @masked_elements(%keep: tensor<2x3xi1>, %x: tensor<2x3xf32> {mp.assume
   %2 = mp.softmax %a : (tensor<2x2xf32>) -> tensor<2x2xf32>
   return %0 : tensor<2x3xf32>
 }
+
+// -----
+
+// A constant condition that keeps an element of each row leaves no row of -Inf, whatever
+// stands between it and the softmax.
+#s = {lo = -5.0 : f64, hi = 5.0 : f64}
+func.func @kept_rows(%x: tensor<2x3x3xf32> {mp.assume = #s}) {
+  %out = mp.constant dense<0xFF800000> : tensor<f32>
+  %scale = mp.constant dense<0.5> : tensor<f32>
+  %keep = mp.constant dense<[[[true, false, false], [true, true, false], [true, true, true]]]> : tensor<1x3x3xi1>
+  %m = mp.where %keep, %x, %out : (tensor<1x3x3xi1>, tensor<2x3x3xf32>, tensor<f32>) -> tensor<2x3x3xf32>
+  %scaled = mp.mul %scale, %m : (tensor<f32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  // expected-remark @below {{[0, 1] ... sum(2)}}
+  %0 = mp.softmax %scaled : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  // Only the elements that are true are kept, here those beside the diagonal.
+  %drop = mp.logical_not %keep : (tensor<1x3x3xi1>) -> tensor<1x3x3xi1>
+  %other = mp.where %drop, %x, %out : (tensor<1x3x3xi1>, tensor<2x3x3xf32>, tensor<f32>) -> tensor<2x3x3xf32>
+  // expected-remark @below {{[0, 1] ... nan sum(2)}}
+  %1 = mp.softmax %other : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  // Each of two masks keeps an element of the last row, but not the same one.
+  %first = mp.constant dense<[[[0.0, 0xFF800000, 0xFF800000]]]> : tensor<1x1x3xf32>
+  %last = mp.constant dense<[[[0xFF800000, 0xFF800000, 0.0]]]> : tensor<1x1x3xf32>
+  %a = mp.add %x, %first : (tensor<2x3x3xf32>, tensor<1x1x3xf32>) -> tensor<2x3x3xf32>
+  // expected-remark @below {{[0, 1] sum(2)}}
+  %2 = mp.softmax %a : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %b = mp.add %a, %last : (tensor<2x3x3xf32>, tensor<1x1x3xf32>) -> tensor<2x3x3xf32>
+  // expected-remark @below {{[0, 1] nan sum(2)}}
+  %3 = mp.softmax %b : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  return
+}

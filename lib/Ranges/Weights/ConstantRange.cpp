@@ -214,21 +214,25 @@ AbstractValue mpopt::summarizeWeights(const WeightView &weights, size_t limit,
   return summarizer.along(axis);
 }
 
-bool mpopt::constantRowsReach(const WeightView &weights, double threshold) {
+double mpopt::leastRowMaximum(const WeightView &weights, double sign) {
   if (weights.shape.empty() || weights.size() == 0)
-    return false;
+    return -kInfinity;
   int64_t columns = weights.shape.back();
   // Elements that are read once more: 64 MiB of FP32.
   constexpr int64_t kMost = 1 << 24;
   if (columns <= 0 || weights.size() > kMost)
-    return false;
+    return -kInfinity;
   std::vector<double> row(columns);
-  for (int64_t first = 0; first < weights.size(); first += columns) {
+  double least = kInfinity;
+  for (int64_t first = 0; first < weights.size() && least > -kInfinity;
+       first += columns) {
     weights.read(first, row);
-    if (llvm::none_of(row, [&](double value) { return value >= threshold; }))
-      return false;
+    double largest = -kInfinity;
+    for (double element : row)
+      largest = std::max(largest, sign * element);
+    least = std::min(least, largest);
     if (weights.splat)
       break;
   }
-  return true;
+  return least;
 }

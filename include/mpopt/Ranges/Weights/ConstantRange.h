@@ -25,9 +25,9 @@ struct KeptLosses {
 AbstractValue summarizeWeights(const WeightView &weights, size_t limit,
                                KeptLosses losses = {});
 
-/// True if every row (along the last axis) of a constant has an element of at
-/// least `threshold`; false where that takes too long.
-bool constantRowsReach(const WeightView &weights, double threshold);
+/// The least of the rows' (along the last axis) largest elements of a constant,
+/// each times `sign`; -Inf where that takes too long.
+double leastRowMaximum(const WeightView &weights, double sign = 1);
 
 } // namespace mpopt
 

@@ -6,57 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MaskedRows.h"
 #include "lib/Ranges/Ops/Families.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
 #include "mpopt/Ranges/Value/SoftmaxRows.h"
-#include "mpopt/Ranges/Weights/ConstantRange.h"
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
-#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::cells;
-
-//===----------------------------------------------------------------------===//
-// Masks
-//===----------------------------------------------------------------------===//
-
-/// True if no row along `axis` can be -Inf throughout, because a constant mask
-/// keeps an element of every row.
-static bool someFiniteInEveryRow(Value value, TransferContext &ctx,
-                                 int64_t axis) {
-  const AbstractValue &x = ctx.of(value);
-  if (!x.negInf)
-    return true;
-  auto add = value.getDefiningOp<mp::AddOp>();
-  int64_t rank = TransferContext::rankOf(value);
-  if (!add || axis != rank - 1)
-    return false;
-  const FloatFormat *format = getFloatFormat(getElementType(value));
-  for (unsigned index : {0u, 1u}) {
-    Value mask = add->getOperand(index), scores = add->getOperand(1 - index);
-    const AbstractValue &other = ctx.of(scores);
-    std::optional<WeightView> weights = ctx.weights(mask);
-    Cell all = other.hull();
-    if (!weights || other.negInf || all.empty() || !format ||
-        !std::isfinite(all.lo))
-      continue;
-    // An element that is not masked must not overflow either.
-    double threshold = -format->maxFinite - all.lo;
-    bool full =
-        TransferContext::dimOf(mask, TransferContext::rankOf(mask) - 1) ==
-        TransferContext::dimOf(value, axis);
-    if (full && constantRowsReach(*weights, threshold))
-      return true;
-  }
-  return false;
-}
-
-//===----------------------------------------------------------------------===//
-// Transfer functions
-//===----------------------------------------------------------------------===//
 
 /// The axes of a row; empty if they are not known.
 template <typename OpTy> static SmallVector<int64_t> rowAxes(OpTy op) {
@@ -88,7 +48,9 @@ static void transferSoftmax(OpTy op, TransferContext &ctx) {
       kMin ? negated(ctx.of(input)) : AbstractValue::sameAs(ctx.of(input));
   SmallVector<int64_t> axes = rowAxes(op);
   bool finite = !kMin && axes.size() == 1 &&
-                someFiniteInEveryRow(input, ctx, axes.front());
+                (!ctx.of(input).negInf ||
+                 (axes.front() + 1 == int64_t(TransferContext::rankOf(input)) &&
+                  keepsElementOfEveryRow(input, ctx)));
   // A scalar, or unknown: no axis to speak of.
   MaybeShape shape = axes.empty() ? MaybeShape() : getShape(input);
   ctx.result(0, softmaxOf(shape, x, axes, kLog, finite,

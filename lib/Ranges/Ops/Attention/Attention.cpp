@@ -196,6 +196,9 @@ void Attention::addMask(Value mask) {
   const AbstractValue &known = ctx.of(mask);
   size_t rank = TransferContext::rankOf(mask);
   std::optional<WeightView> weights = ctx.weights(mask);
+  // Two masks together may leave nothing.
+  bool hidesMore = op.getIsCausal() || int64_t(op.getLeftWindow()) >= 0 ||
+                   int64_t(op.getRightWindow()) >= 0;
   if (!isa<FloatType>(getElementType(mask))) {
     double added = op.getMaskValue().convertToDouble();
     if (std::isfinite(added)) {
@@ -203,7 +206,8 @@ void Attention::addMask(Value mask) {
     } else {
       negInf = true;
       // All of a row may be masked.
-      rowMayVanish |= !(weights && rank > 0 && known.hull().lo == 1);
+      bool keepsKey = weights && !hidesMore && leastRowMaximum(*weights) >= 0.5;
+      rowMayVanish |= !keepsKey && !(rank > 0 && known.hull().lo == 1);
     }
     return;
   }
@@ -217,15 +221,14 @@ void Attention::addMask(Value mask) {
   // A key that is kept has a finite score, the sum of two such numbers.
   auto keepsKeys = [&] {
     return weights && capped.lo >= lowest &&
-           constantRowsReach(*weights, lowest);
+           leastRowMaximum(*weights) >= lowest;
   };
   // ONNX Runtime takes a row of its lowest number for one without keys.
   rowMayBeLowest |= !(all.lo > lowest) && !keepsKeys();
   if (!known.negInf)
     return;
   negInf = true;
-  // Two masks together may leave nothing.
-  rowMayVanish |= op.getIsCausal() || rank == 0 || !keepsKeys() ||
+  rowMayVanish |= hidesMore || rank == 0 || !keepsKeys() ||
                   TransferContext::dimOf(mask, rank - 1).value_or(1) == 1;
 }
 

@@ -105,7 +105,7 @@ bool AttentionGradient::maskMayHideRows(Value mask) {
     return false;
   std::optional<WeightView> weights = ctx.weights(mask);
   return !weights ||
-         !constantRowsReach(*weights, isFloat ? maskedBelow() : 0.5);
+         !(leastRowMaximum(*weights) >= (isFloat ? maskedBelow() : 0.5));
 }
 
 bool AttentionGradient::prepare() {
