@@ -139,6 +139,16 @@ void RangeAnalysis::Driver::give(unsigned index, AbstractValue value,
     own = std::max(own, other);
   if (value.groups() > limit.joint)
     limit.joint = std::min(mostJoint(), value.groups());
+  if (countGroups(dims) > limit.joint && trains) {
+    // Positions of other sizes are worth more than the bounds of channels.
+    AbstractValue both[] = {pre, value};
+    AbstractValue::Dims fewer = broadcastGroups(both, limit);
+    if (llvm::any_of(llvm::seq<size_t>(0, fewer.size()), [&](size_t axis) {
+          return fewer[axis] != 1 && pre.dims()[axis] == 1 &&
+                 mergingCost(value, int64_t(axis)) >= 1;
+        }))
+      dims = std::move(fewer);
+  }
   if (countGroups(dims) <= limit.joint)
     pre = pre.regrouped(dims);
   value = value.regrouped(pre.dims());

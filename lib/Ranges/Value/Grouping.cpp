@@ -184,10 +184,36 @@ static double getWidth(double lo, double hi) {
   return std::isfinite(width) ? width : 0.0;
 }
 
-double mpopt::mergingCost(const AbstractValue &value, int64_t axis) {
+/// How much the expected sizes of a computed value differ along the axis: the
+/// gradient of a norm, or of a sum, at the one position that a model reads is
+/// that of its size, however few elements it has. A factor of 2 counts as much
+/// as bounds that become as wide as those of all groups; elements that are 0
+/// count as 2^-30 of the largest.
+static double sizeCost(const AbstractValue &value, int64_t axis) {
+  constexpr double kUneven = 2 * 2, kLeast = 0x1p-60;
+  const Cells &cells = value.cells();
+  if (value.source == LikelySource::Weight || !value.hasLikely() ||
+      (cells.isUniform(Field::Mean) && cells.isUniform(Field::Variance)))
+    return 0;
+  size_t dim = value.dims()[axis];
+  size_t inner = countGroups(value.dims().drop_front(axis + 1));
+  SmallVector<double> squares(dim, 0);
+  for (size_t group = 0; group < cells.size(); ++group) {
+    double mean = cells.get(Field::Mean, group);
+    squares[group / inner % dim] +=
+        mean * mean + cells.get(Field::Variance, group);
+  }
+  double most = *llvm::max_element(squares);
+  double ratio = most / std::max(*llvm::min_element(squares), most * kLeast);
+  return most > 0 && std::isfinite(most) ? std::log2(ratio) / std::log2(kUneven)
+                                         : 0;
+}
+
+/// How much wider the bounds get, of the width of all.
+static double boundCost(const AbstractValue &value, int64_t axis) {
   size_t dim = value.dims()[axis];
   const Cells &cells = value.cells();
-  if (dim == 1 || (cells.isUniform(Field::Lo) && cells.isUniform(Field::Hi)))
+  if (cells.isUniform(Field::Lo) && cells.isUniform(Field::Hi))
     return 0;
   size_t inner = countGroups(value.dims().drop_front(axis + 1));
   double before = 0, after = 0, lowest = kInfinity, highest = -kInfinity;
@@ -211,6 +237,12 @@ double mpopt::mergingCost(const AbstractValue &value, int64_t axis) {
   if (whole == 0) // the same everywhere, or without end
     whole = after;
   return whole > 0 ? (after - before) / whole : 0;
+}
+
+double mpopt::mergingCost(const AbstractValue &value, int64_t axis) {
+  return value.dims()[axis] == 1
+             ? 0
+             : boundCost(value, axis) + sizeCost(value, axis);
 }
 
 /// The kept axis that costs least to merge in all of `values`, which have the
