@@ -112,6 +112,35 @@ static void spreadPart(Operation *op, SpreadContext &ctx) {
     ctx.giveSpread(index, spread);
 }
 
+/// What the positions of a gradient have in common is the same for all, however
+/// much one of them has besides: the token that a classifier reads.
+static void spreadSplit(mp::SplitOp op, SpreadContext &ctx) {
+  spreadPart(op, ctx);
+  Value input = op.getInput();
+  const AbstractValue &whole = ctx.of(input);
+  std::optional<int64_t> axis = normalizeAxis(op.getAxis(), whole.rank());
+  if (!axis || !ctx.isGradient(input) || whole.dims()[*axis] == 1 ||
+      !ctx.spread(input).axes.isPosition(*axis))
+    return;
+  double common = ctx.spread(input).alike * whole.hull().variance;
+  int64_t first = 0;
+  for (OpResult part : op.getParts()) {
+    int64_t size = TransferContext::dimOf(part, *axis).value_or(0);
+    if (size < 1 || first + size > whole.dims()[*axis])
+      return;
+    double own =
+        whole
+            .selected(*axis,
+                      llvm::to_vector(llvm::seq<int64_t>(first, first + size)))
+            .hull()
+            .variance;
+    Spread spread = ctx.spread(part);
+    spread.alike = own > 0 ? std::min(common / own, 1.0) : 0;
+    ctx.giveSpread(part.getResultNumber(), spread);
+    first += size;
+  }
+}
+
 /// Copies of one position are the same number.
 static void spreadExpand(mp::ExpandOp op, SpreadContext &ctx) {
   Value input = op.getInput();
@@ -297,15 +326,21 @@ static bool givePlaces(mp::GatherGradOp op, int64_t axis,
     return false;
   Spread spread = ctx.spread(grad);
   if (single) {
+    SmallVector<int64_t> all =
+        llvm::to_vector(llvm::seq<int64_t>(0, rank - 1 + own));
+    // One of several parts, as of queries, keys and values that one product
+    // makes, has positions of its own, which are as alike as they were.
+    bool part = changesSum(spread.alike, ctx.countTerms(grad, all).positions);
     AxisRoles from = std::exchange(spread.axes, {});
     for (int64_t to = 0; to < std::min<int64_t>(rank, 32); ++to) {
       int64_t source = own == 1 || to < axis ? to : to - 1;
-      if (to == axis || from.isPosition(source))
+      if (to == axis ? !part : from.isPosition(source))
         spread.axes.positions |= 1u << to;
-      else if (source == from.batch)
+      else if (to != axis && source == from.batch)
         spread.axes.batch = int(to);
     }
-    spread.alike = 0;
+    if (!part)
+      spread.alike = 0;
   }
   ctx.give(0, std::move(*value), spread);
   return true;
@@ -406,7 +441,7 @@ static void spreadConcat(mp::ConcatOp op, SpreadContext &ctx) {
   Spread spread = ctx.combineOperands(result);
   std::vector<AbstractValue> parts;
   SmallVector<int64_t> sizes;
-  double least = kInfinity, most = 0;
+  double least = kInfinity, most = 0, all = 0, alike = 0, steady = 0;
   for (Value operand : op->getOperands()) {
     const AbstractValue &part = ctx.preRounding(operand);
     if (!axis || part.rank() != size_t(rank))
@@ -422,6 +457,17 @@ static void spreadConcat(mp::ConcatOp op, SpreadContext &ctx) {
     double square = hull.mean * hull.mean + hull.variance;
     least = std::min(least, square);
     most = std::max(most, square);
+    // Two positions of channels are those of one part; others are independent.
+    // Not forward, where rotary embeddings join halves of other angles.
+    double own = size && dim > 0 ? double(dim) / double(*size) : 0;
+    all += own * hull.variance;
+    double pairs = its.isPosition(*axis) ? own * own : own;
+    alike += pairs * hull.variance * ctx.spread(operand).alike;
+    steady += pairs * hull.variance * ctx.spread(operand).steady;
+  }
+  if (ctx.computesGradient() && all > 0 && std::isfinite(all)) {
+    spread.alike = alike / all;
+    spread.steady = steady / all;
   }
   size_t limit = ctx.mostJoint();
   bool uneven = least * 16 < most && axis != 0 && size && *size > 1 &&
@@ -446,14 +492,41 @@ static void spreadConcat(mp::ConcatOp op, SpreadContext &ctx) {
   ctx.give(0, std::move(value), spread);
 }
 
+/// dY where the mask is, larger by what it drops.
+static void spreadDropout(mp::DropoutGradOp op, BackwardSpreadContext &ctx) {
+  Value grad = op.getGrad();
+  double ratio = op.getRatio() ? ctx.of(op.getRatio()).hull().mean : 0.5;
+  double stays = std::clamp(1 - ratio, 0.0, 1.0);
+  double factor = stays > 0 ? 1 / stays : 0;
+  AbstractValue value = ctx.of(grad);
+  for (CellRef cell : value.mutableCells()) {
+    double square = factor * (cell.mean * cell.mean + cell.variance);
+    cell.mean *= factor * stays;
+    cell.variance = std::max(0.0, square - cell.mean * cell.mean);
+    cell.likelyLo = std::min(cell.likelyLo * factor, 0.0);
+    cell.likelyHi = std::max(cell.likelyHi * factor, 0.0);
+  }
+  Spread spread = ctx.spread(grad);
+  Moments moments = ctx.moments(grad);
+  moments.square *= factor;
+  spread.alike = moments.alike();
+  spread.steady = moments.steadyPart();
+  spread.zero = 1 - stays * (1 - spread.zero);
+  if (stays < 1)
+    spread.zeroSum = -1;
+  ctx.give(0, std::move(value), spread);
+}
+
 void mpopt::attachMovementSpreads(MLIRContext *context) {
   attachSpread<spreadReshape, mp::ReshapeOp, mp::FlattenOp, mp::SqueezeOp,
                mp::UnsqueezeOp>(context);
   attachSpread<spreadTranspose, mp::TransposeOp>(context);
   attachSpread<spreadExpand, mp::ExpandOp>(context);
-  attachSpread<spreadPart, mp::SplitOp, mp::SliceOp>(context);
+  attachSpread<spreadPart, mp::SliceOp>(context);
+  attachSpread<spreadSplit, mp::SplitOp>(context);
   attachSpread<spreadSlice, mp::SliceGradOp>(context);
   attachSpread<spreadGather, mp::GatherGradOp>(context);
+  attachSpread<spreadDropout, mp::DropoutGradOp>(context);
   attachSpread<spreadPick, mp::GatherOp>(context);
   attachSpread<spreadConcat, mp::ConcatOp>(context);
 }

@@ -30,7 +30,7 @@ DEPTHS = (12, 24)
 GRADIENTS = 0.85
 #: What is wrong today, of deep ones, by the cause where it is known.
 SLOPES = "gradients of one row of many, as of a class token, come out too small"
-WRONG_SMALL = {"vit": SLOPES, "mamba2": "no gradient of A_log"}
+WRONG_SMALL = {"mamba2": "no gradient of A_log"}
 WRONG = {
     **dict.fromkeys(("vit", "dinov2", "ast"), SLOPES),
     **dict.fromkeys(("bart", "bert", "granite", "opt", "phi", "olmo2"), "scaled weights or outlier channels"),
