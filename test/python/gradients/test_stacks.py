@@ -29,10 +29,8 @@ DEPTHS = (12, 24)
 #: The share of parameters whose gradient is within the factor.
 GRADIENTS = 0.85
 #: What is wrong today, of deep ones, by the cause where it is known.
-SLOPES = "gradients of one row of many, as of a class token, come out too small"
 WRONG_SMALL = {"mamba2": "no gradient of A_log"}
 WRONG = {
-    **dict.fromkeys(("vit", "dinov2", "ast"), SLOPES),
     **dict.fromkeys(("bart", "bert", "granite", "opt", "phi", "olmo2"), "scaled weights or outlier channels"),
     **dict.fromkeys(("wav2vec2", "hubert"), "gradients of biases of queries come out too small"),
     **dict.fromkeys(("mixtral", "qwen2-moe", "olmoe"), "experts that roundings choose"),
