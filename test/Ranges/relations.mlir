@@ -104,11 +104,11 @@ func.func @softmax(%x: tensor<2x64xf32>) -> tensor<2x64xf32> {
 
 // -----
 
-// x sigmoid(x) has a minimum, if it is known to be that.
+// x sigmoid(x) has a minimum.
 func.func @silu(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %s = mp.sigmoid %x {mp.idiom = #mp.idiom<"silu", 0, false>} : (tensor<4xf32>) -> tensor<4xf32>
-  // expected-remark @below {{[-0.2807}}
-  %0 = mp.mul %x, %s {mp.idiom = #mp.idiom<"silu", 0, true>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %s = mp.sigmoid %x : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-remark @below {{[-0.282}}
+  %0 = mp.mul %x, %s : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 

@@ -5,15 +5,15 @@
 //   sum(exp(x - max(x))) >= 1
 //   z - log(sum(exp(z))) <= 0
 //   mean(x y) - mean(x) mean(y) is expected to be 0, or the variance
-//   x sigmoid(x) >= -0.2785, x P(normal < x) >= -0.17
 //
 // Quotients by a norm of the own row are in RowQuotient.cpp, sums in which
-// values cancel in Affine.cpp.
+// values cancel in Affine.cpp, functions of one value in Enclosure.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Relations/Relations.h"
 
+#include "Enclosure.h"
 #include "Probabilities.h"
 
 #include "mpopt/Ranges/Relations/RelationSupport.h"
@@ -257,55 +257,23 @@ static void refineShiftedSum(mp::ReduceSumOp op, AbstractValue &value,
 }
 
 //===----------------------------------------------------------------------===//
-// Composites
+// Functions of one value
 //===----------------------------------------------------------------------===//
-
-/// Products of one value with a function of it, as recognised: their minimum.
-static void refineActivation(Operation *op, AbstractValue &value,
-                             TransferContext &ctx) {
-  mp::IdiomAttr idiom = getIdiom(op);
-  auto function = idiom && idiom.getResult()
-                      ? parseUnaryFunction(idiom.getKind().getValue())
-                      : std::nullopt;
-  if (!function || value.hull().empty())
-    return;
-  // Idioms match coefficients within 2e-3, of which a formula has at most four.
-  double least = image({*function}, Interval::whole()).lo * (1 + 8e-3);
-  if (!(least < 0) || !std::isfinite(least))
-    return;
-  // Near 1 + erf(x) = 0 the error of 1 counts times x. Every member rounds.
-  const FloatFormat *own = getFloatFormat(getElementType(op->getResult(0)));
-  double most = value.hull().absMax();
-  for (Value operand : op->getOperands())
-    most = std::max(most, ctx.of(operand).hull().absMax());
-  if (!own)
-    return;
-  double unit = std::max(own->unitRoundoff(),
-                         ctx.functionFormat(op->getResult(0)).unitRoundoff());
-  double off = 32 * unit * (1 + most);
-  if (std::isfinite(off))
-    clamp(value, least - off, kInfinity);
-}
 
 /// A product or sum of two functions of one value is expected as the function
 /// of that value that it is: x clip(x + 3) is never far below 0, and (x x) x is
 /// large where x is. As independent operands they would have any sign.
-static void expectExpression(Operation *op, AbstractValue &value,
+static void expectExpression(const Expression &expression, AbstractValue &value,
                              TransferContext &ctx) {
-  if (!value.hasLikely() || !getFloatFormat(getElementType(op->getResult(0))))
-    return;
-  std::optional<Expression> expression = Expression::of(op);
-  if (!expression)
-    return;
-  const AbstractValue &x = ctx.of(expression->variable());
-  if (!x.hasLikely() || x.rank() != value.rank())
+  const AbstractValue &x = ctx.of(expression.variable());
+  if (!value.hasLikely() || !x.hasLikely() || x.rank() != value.rank())
     return;
   AbstractValue expected = mapGroups(
       ctx, x, [](ArrayRef<FloatRange>) { return FloatRange::top(); },
       [&](ArrayRef<Likely> of) {
         return likely::applyToAll(
             [&](ArrayRef<double> points, MutableArrayRef<double> values) {
-              expression->evaluate(points, values);
+              expression.evaluate(points, values);
             },
             of[0]);
       });
@@ -351,7 +319,9 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
           [&](auto) { expectPartOfSum(op, value, ctx); })
       .Case<mp::TriluOp, mp::WhereOp, mp::MaskedFillOp>(
           [&](auto) { refinePrefixDifference(op, value, ctx); });
-  expectExpression(op, value, ctx);
+  if (std::optional<Expression> expression = Expression::of(op)) {
+    encloseExpression(*expression, op, value, ctx);
+    expectExpression(*expression, value, ctx);
+  }
   expectStatistics(result, value, ctx);
-  refineActivation(op, value, ctx);
 }

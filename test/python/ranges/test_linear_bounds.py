@@ -301,11 +301,13 @@ def test_values_lie_in_bounds(kind, seed, precision, effort, tmp_path):
 
 
 def test_differences_cancel(tmp_path):
-    """relu(x w + 8) - x w is 8 where no element of x w + 8 is negative."""
+    """relu(x w + 8) - x w is 8 where no element of x w + 8 is negative, also where x w is computed twice."""
     network = Network(numpy.random.default_rng(0), (1, 64))
-    product = network.add("MatMul", ["x", network.weights(64, 4, scale=0.2)], (1, 4))
+    weights = network.weights(64, 4, scale=0.2)
+    product = network.add("MatMul", ["x", weights], (1, 4))
+    again = network.add("Gemm", ["x", weights], (1, 4))
     moved = network.add("Add", [product, network.constant(numpy.full(4, 8))], (1, 4))
-    output = network.add("Sub", [network.add("Relu", [moved], (1, 4)), product], (1, 4))
+    output = network.add("Sub", [network.add("Relu", [moved], (1, 4)), again], (1, 4))
     network.save(tmp_path / "m.onnx", output)
     bound = read_ranges(tmp_path / "m.onnx", "--input", "x=-1:1")["tensors"][output]
     assert 7.999 < bound["lo"] <= 8 <= bound["hi"] < 8.001

@@ -11,6 +11,7 @@
 #define MPOPT_RANGES_VALUE_EXPRESSION_H
 
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/FloatRange.h"
 #include "mpopt/Numerics/Unary.h"
 
 #include "mlir/IR/Value.h"
@@ -61,6 +62,10 @@ public:
   void evaluate(llvm::ArrayRef<double> points,
                 llvm::MutableArrayRef<double> values,
                 bool asStored = false) const;
+  /// The results, before their rounding, for every variable in `x`: each step
+  /// may be stored or kept, and functions make that error. Anything where a
+  /// step rounds to codes.
+  FloatRange enclose(const FloatRange &x, const ComputeError &error) const;
 
 private:
   enum class Kind {
@@ -108,8 +113,12 @@ private:
   Step makeStep(mlir::Operation *op);
   static void combine(Kind kind, const double *lhs, const double *rhs,
                       double *out, size_t count);
+  static FloatRange encloseStep(const Step &step,
+                                llvm::ArrayRef<FloatRange> earlier,
+                                const ComputeError &error);
 
   mlir::Value its;
+  bool roundsToCodes = false;
   /// The last step is the result.
   llvm::SmallVector<Step, 8> steps;
   llvm::SmallDenseMap<mlir::Value, unsigned, 8> known;
