@@ -310,6 +310,10 @@ std::optional<Certainty> mpopt::mayBeZero(Value value,
   if (sure == Certainty::Possible && (!findLostOfTable(value, ranges).empty() ||
                                       losesDifference(value, ranges)))
     return Certainty::Likely;
+  // What is 0 as it was stored in front of a cast stays 0.
+  if (auto cast = dyn_cast_if_present<mp::CastOp>(op);
+      cast && isa<FloatType>(getElementType(cast.getInput())))
+    return std::max(sure, mayBeZero(cast.getInput(), ranges));
   return sure;
 }
 
