@@ -225,9 +225,17 @@ static BodyShape getShape(const Node &node, const onnx::GraphProto &body) {
 // Said of ops with bodies that are none of ONNX's three.
 static constexpr llvm::StringLiteral kNotKnown =
     "the types that the op takes are not known";
+static constexpr llvm::StringLiteral kNoBorder =
+    "bodies neither take nor give the low type at this opset";
 
 static bool isLoop(const Node &node) {
   return node.isStandard("Loop") || node.isStandard("Scan");
+}
+
+/// Before opset 16 no value of BF16 crosses the border of a body.
+static bool passes(const Node &node, uint8_t low) {
+  const Slot *slot = node.signature ? node.signature->output(0) : nullptr;
+  return !slot || (slot->accepts & low);
 }
 
 /// The types and groups of a body's inputs, which are those of the node's
@@ -245,6 +253,8 @@ Model::Border Model::bindOperands(Node &node, const BodyShape &shape,
     Kind kind = node.inputs[at] ? node.inputs[at]->kind : Kind();
     Group *group = kind.isFloat() ? makeGroup(/*isBorder=*/true) : nullptr;
     node.reads[at] = group;
+    if (!passes(node, low))
+      widen(group, kNoBorder, /*force=*/true);
     if (kind.depth > 0 && node.inputs[at]->def)
       unite(node.inputs[at]->def, group);
     if (isLoop(node))
@@ -278,6 +288,8 @@ void Model::bindResults(Node &node, Graph &body, const BodyShape &shape,
       group = makeGroup(/*isBorder=*/true);
     if (!isLoop(node) && !node.isStandard("If"))
       widen(group, kNotKnown, /*force=*/true);
+    if (!passes(node, low))
+      widen(group, kNoBorder, /*force=*/true);
     body.outputGroups[from] = group;
     if (value->kind.depth > 0)
       unite(value->def, group);

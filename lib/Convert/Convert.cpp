@@ -5,6 +5,7 @@
 
 #include "Checks.h"
 #include "Decide.h"
+#include "HalfModels.h"
 #include "ModulePatch.h"
 #include "Opset.h"
 #include "Restore.h"
@@ -57,6 +58,8 @@ struct OnnxConverter::State {
   Model &getPlanned();
   /// The bytes of constants before the first change; nothing: there was none.
   std::optional<uint64_t> bytesBefore;
+  /// Inputs and outputs before the model was made FP32.
+  std::vector<ConvertedBorder> borders;
 };
 
 OnnxConverter::OnnxConverter(std::unique_ptr<State> state)
@@ -183,6 +186,12 @@ Expected<Conversion> OnnxConverter::convert(const ConvertRequest &request) {
       elements *= double(dim);
     report.castBytes += elements * (4 + 2);
   }
+  if (!state->borders.empty()) {
+    Model result(proto, kTakesBfloat, state->functions, {});
+    result.build();
+    restoreBorders(result, state->borders, report);
+    report.isChanged = true;
+  }
   report.bytesAfter = sumConstants(proto);
   return report;
 }
@@ -202,6 +211,19 @@ Expected<std::vector<TensorInFp8>>
 OnnxConverter::scaleOperands(const ScaledProducts &products) {
   state->bytesBefore = sumConstants(state->file.model);
   return convert::scaleOperands(state->file.model, *state->tensors, products);
+}
+
+std::vector<WideNode> OnnxConverter::widenHalf() {
+  Model model(state->file.model, kTakesHalf, state->functions, {});
+  model.build();
+  std::optional<std::vector<WideNode>> wide = listWide(model);
+  if (!wide)
+    return {};
+  Conversion made = widenAll();
+  state->bytesBefore = made.bytesBefore;
+  state->borders = std::move(made.io);
+  state->planned.reset();
+  return std::move(*wide);
 }
 
 Conversion OnnxConverter::widenAll() {

@@ -208,6 +208,11 @@ Expected<ArrayRef<char>> TensorSource::read(const TensorProto &tensor,
   } else {
     storage.resize(data->size() * 2);
     widen(*data, from, storage.data());
+    if (to != TensorProto::FLOAT) {
+      std::string wide = std::move(storage);
+      storage.assign(data->size(), 0);
+      narrow(wide, to, storage.data());
+    }
   }
   return ArrayRef<char>(storage.data(), storage.size());
 }

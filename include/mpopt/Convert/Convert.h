@@ -134,6 +134,9 @@ public:
 
   /// All 16-bit floats to FP32.
   Conversion widenAll();
+  /// The same of a model that holds FP16, for a conversion to BF16 behind
+  /// this: the nodes that compute in FP32 in it, which stay there.
+  std::vector<WideNode> widenHalf();
 
   /// All 16-bit floats to FP32, each result that was of 16 bits rounded by a
   /// pair of casts; functions are inlined. The error is one line.

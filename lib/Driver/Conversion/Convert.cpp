@@ -319,6 +319,9 @@ Error Run::convertOnnx() {
     makeRequest();
     if (Error error = plan())
       return error;
+    // By FP32, which has the numbers of FP16: each is rounded once.
+    if (StringRef(options.convert.to).ends_with("bf16"))
+      llvm::append_range(request.plan.wide, converter->widenHalf());
     if (Error error = raise())
       return error;
     if (Error error = scale())

@@ -22,10 +22,12 @@ void SourceWeights::note(ModuleOp source) {
     MaybeShape shape = getShape(constant);
     // Constants of one number become others: epsilons are kept from 0. Empty
     // ones have no errors.
-    if (name.empty() || !getElementType(constant).isF32() || !shape ||
+    Type type = getElementType(constant);
+    if (name.empty() || !(type.isF32() || type.isF16()) || !shape ||
         getNumElements(shape).value_or(0) < 2)
       return;
     Weight weight;
+    weight.isHalf = type.isF16();
     weight.shape.assign(shape->begin(), shape->end());
     if (auto inFile = dyn_cast<mp::WeightAttr>(constant.getValue())) {
       weight.file = inFile.getFile().str();
@@ -48,12 +50,14 @@ void SourceWeights::restore(ModuleOp result) const {
     Type low = getElementType(constant);
     MaybeShape shape = getShape(constant);
     if (known == weights.end() || !known->second || !shape ||
-        !(low.isF16() || low.isBF16()) ||
+        !(low.isBF16() || (low.isF16() && !known->second->isHalf)) ||
         ArrayRef<int64_t>(known->second->shape) != ArrayRef(*shape))
       return;
     const Weight &weight = *known->second;
     OpBuilder builder(constant);
-    auto type = RankedTensorType::get(*shape, builder.getF32Type());
+    Type element =
+        weight.isHalf ? Type(builder.getF16Type()) : Type(builder.getF32Type());
+    auto type = RankedTensorType::get(*shape, element);
     Attribute value;
     if (weight.bytes.empty())
       value = mp::WeightAttr::get(builder.getContext(),

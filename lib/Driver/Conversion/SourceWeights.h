@@ -20,7 +20,7 @@ namespace mpopt {
 
 class SourceWeights {
 public:
-  /// Notes the FP32 constants of the source.
+  /// Notes the constants of FP32 and FP16 of the source.
   void note(mlir::ModuleOp source);
   /// Gives the constants of 16 bits in `result` that have the name and shape of
   /// one of them its numbers, and a cast that rounds them.
@@ -33,6 +33,7 @@ private:
     std::string file;
     int64_t offset = 0, length = 0;
     std::string bytes;
+    bool isHalf = false;
   };
 
   std::map<std::string, std::optional<Weight>> weights; ///< null: ambiguous
