@@ -48,13 +48,10 @@ static void restoreGraph(Graph &graph) {
   graph.proto->mutable_node()->Swap(&nodes);
 }
 
+/// The types of truth values that ops give are not stated.
 static bool isWhole(const Value *value) {
-  return value &&
-         llvm::is_contained(
-             {TensorProto::BOOL, TensorProto::INT8, TensorProto::UINT8,
-              TensorProto::INT16, TensorProto::UINT16, TensorProto::INT32,
-              TensorProto::UINT32, TensorProto::INT64, TensorProto::UINT64},
-             value->kind.dtype);
+  return value && !value->kind.isFloat() && !isLow(value) &&
+         value->kind.dtype != TensorProto::DOUBLE;
 }
 
 /// True if casts made the floats of integers or truth values.
