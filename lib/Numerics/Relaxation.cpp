@@ -139,15 +139,9 @@ static Interval tiltedImage(const UnaryImage &function,
   return result;
 }
 
-namespace {
-struct Sample {
-  double x, y;
-};
-} // namespace
-
-/// The slope of the upper hull of the samples at `point`, `sign` times.
-static double hullSlope(llvm::ArrayRef<Sample> samples, double point,
-                        double sign) {
+double mpopt::supportSlope(llvm::ArrayRef<Sample> samples, double point,
+                           bool above) {
+  double sign = above ? 1 : -1;
   double best = -kInfinity, slope = 0;
   for (const Sample &left : samples)
     for (const Sample &right : samples) {
@@ -188,7 +182,7 @@ std::optional<Relaxation> UnaryKernel::relax(const Interval &x,
   double most = 0, point = x.lo * (1 - near) + x.hi * near;
   for (bool upper : {false, true}) {
     Line &line = upper ? result.upper : result.lower;
-    line.slope = hullSlope(samples, point, upper ? 1 : -1);
+    line.slope = supportSlope(samples, point, upper);
     if (!std::isfinite(line.slope))
       line.slope = 0;
     Interval rest = tiltedImage(exact, bends, x, line.slope);

@@ -51,6 +51,13 @@ struct Relaxation {
   Line lower, upper;
 };
 
+/// A point of a function's graph.
+struct Sample {
+  double x, y;
+};
+/// The slope at `point` of the upper hull of samples, or of the lower one.
+double supportSlope(llvm::ArrayRef<Sample> samples, double point, bool above);
+
 /// The results of a kernel that makes an error, before the final rounding.
 class UnaryKernel {
 public:

@@ -3,7 +3,8 @@
 //
 // Sums are linear. A product is, but for the product of the radii: with the
 // middles a, b of the operands x, y, x y = b x + a y - a b + (x - a)(y - b).
-// A function of one number lies between two lines (UnaryKernel::relax).
+// A function of one number lies between two lines (UnaryKernel::relax,
+// Expression::relax).
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +17,7 @@
 #include "mpopt/Numerics/UnaryKernel.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
+#include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -232,48 +234,91 @@ private:
   double sign;
 };
 
-/// A function of one number.
-class FunctionStep : public PointwiseStep {
+/// A function of one number, which lies between two lines.
+class LinesStep : public PointwiseStep {
 public:
-  /// `middle` are the first of the lines for each of the operand's cells, which
-  /// lie in `bounds`.
-  FunctionStep(Aligned operand, UnaryKernel kernel,
-               std::vector<Interval> bounds, std::vector<Relaxation> middle,
-               bool exact)
-      : PointwiseStep({std::move(operand)}), kernel(std::move(kernel)),
-        bounds(std::move(bounds)), exact(exact) {
-    lines.front() = std::move(middle);
-  }
+  using PointwiseStep::PointwiseStep;
 
-  bool isExact() const override { return exact; }
   void trace(const Box &box, Trace &trace) const override {
     trace.read(operands.front().value, box);
   }
 
   void pull(const Part &part, Forms &forms) const override {
     const Aligned &operand = operands.front();
-    std::vector<Relaxation> &near = lines[forms.near];
-    for (size_t cell = near.size(); cell < bounds.size(); ++cell)
-      near.push_back(kernel.relax(bounds[cell], kNear[forms.near])
-                         .value_or(lines.front()[cell]));
     Part &into = forms.of(operand.value);
     part.box.forEach([&](ArrayRef<int64_t> index, int64_t at) {
       const double *from = part.numbers.data() + size_t(at) * forms.rows;
       double *to =
           into.numbers.data() + size_t(into.box.find(index)) * forms.rows;
       size_t cell = operand.cells(index);
-      addBetween(near[cell], from, 1, operand.known.cell(cell).absMax(), to,
-                 forms);
+      addBetween(getLines(cell, forms.near), from, 1,
+                 operand.known.cell(cell).absMax(), to, forms);
     });
   }
 
 private:
+  /// Those of a cell of the operand, nearest at that of `kNear`.
+  virtual const Relaxation &getLines(size_t cell, unsigned near) const = 0;
+};
+
+/// A row of the function table.
+class FunctionStep : public LinesStep {
+public:
+  /// `middle` are the first of the lines for each of the operand's cells, which
+  /// lie in `bounds`.
+  FunctionStep(Aligned operand, UnaryKernel kernel,
+               std::vector<Interval> bounds, std::vector<Relaxation> middle,
+               bool exact)
+      : LinesStep({std::move(operand)}), kernel(std::move(kernel)),
+        bounds(std::move(bounds)), exact(exact) {
+    lines.front() = std::move(middle);
+  }
+
+  bool isExact() const override { return exact; }
+
+private:
+  const Relaxation &getLines(size_t cell, unsigned which) const override {
+    std::vector<Relaxation> &near = lines[which];
+    for (size_t next = near.size(); next < bounds.size(); ++next)
+      near.push_back(kernel.relax(bounds[next], kNear[which])
+                         .value_or(lines.front()[next]));
+    return near[cell];
+  }
+
   UnaryKernel kernel;
   std::vector<Interval> bounds;
   /// For each cell of the operand; those that are not the first ones when they
   /// are asked for.
   mutable std::array<std::vector<Relaxation>, kNear.size()> lines;
   bool exact;
+};
+
+/// A function that several ops compute.
+class ExpressionStep : public LinesStep {
+public:
+  /// All results lie in `image`.
+  ExpressionStep(Aligned operand, Expression expression,
+                 const ComputeError &error, const Interval &image)
+      : LinesStep({std::move(operand)}), expression(std::move(expression)),
+        error(error), flat{{0, image.lo}, {0, image.hi}} {}
+
+  bool isExact() const override { return false; }
+
+private:
+  const Relaxation &getLines(size_t cell, unsigned which) const override {
+    auto [known, isNew] = lines.try_emplace(cell * kNear.size() + which, flat);
+    if (isNew) {
+      Interval x = cells::bound(operands.front().known.cell(cell));
+      known->second = expression.relax(x, kNear[which], error).value_or(flat);
+    }
+    return known->second;
+  }
+
+  Expression expression;
+  ComputeError error;
+  Relaxation flat;
+  /// By cell and `kNear`, when they are asked for.
+  mutable llvm::DenseMap<size_t, Relaxation> lines;
 };
 
 /// x factor + offset, by channel, with an error.
@@ -404,6 +449,23 @@ static std::unique_ptr<Step> makeFunction(OpResult result, Value input,
                                         exact);
 }
 
+/// Nothing where the operands are no functions of one value.
+static std::unique_ptr<Step> makeExpression(OpResult result,
+                                            TransferContext &ctx) {
+  std::optional<Expression> expression = Expression::of(result.getOwner());
+  std::optional<Aligned> operand =
+      expression ? Aligned::get(expression->variable(), result, ctx)
+                 : std::nullopt;
+  if (!operand || operand->known.mayBeNonFinite())
+    return nullptr;
+  ComputeError error = errorOfSteps(*expression, result, ctx);
+  FloatRange image = expression->bound(operand->known.range(), error);
+  if (!image.isFinite() || !image.finite.isBounded())
+    return nullptr;
+  return std::make_unique<ExpressionStep>(
+      std::move(*operand), std::move(*expression), error, image.finite);
+}
+
 /// A limit at numbers that are the same for all elements.
 static std::unique_ptr<Step> makeLimit(OpResult result, Value input, Value low,
                                        Value high, TransferContext &ctx) {
@@ -494,13 +556,18 @@ std::unique_ptr<Step> linear::makePointwise(OpResult result,
   if (op->getNumOperands() == 1)
     if (std::optional<Unary> unary = getFunction(op))
       return makeFunction(result, op->getOperand(0), *unary, ctx);
+  bool squares = isa<mp::MulOp>(op) &&
+                 ctx.isSameValue(op->getOperand(0), op->getOperand(1));
+  if (isa<mp::MulOp, mp::DivOp, mp::WhereOp>(op) && !squares)
+    if (std::unique_ptr<Step> step = makeExpression(result, ctx))
+      return step;
   return TypeSwitch<Operation *, std::unique_ptr<Step>>(op)
       .Case([&](mp::AddOp) { return makeSum(result, 1, false, ctx); })
       .Case([&](mp::SubOp) { return makeSum(result, -1, false, ctx); })
       .Case([&](mp::IdentityOp) { return makeSum(result, 1, true, ctx); })
       .Case([&](mp::CastOp cast) { return makeCast(cast, ctx); })
       .Case([&](mp::MulOp mul) -> std::unique_ptr<Step> {
-        if (ctx.isSameValue(mul.getLhs(), mul.getRhs()))
+        if (squares)
           return makeFunction(result, mul.getLhs(),
                               Unary{UnaryFunction::Square}, ctx);
         auto operands = alignAll(op->getOperands(), result, ctx);

@@ -7,13 +7,13 @@
 //   mean(x y) - mean(x) mean(y) is expected to be 0, or the variance
 //
 // Quotients by a norm of the own row are in RowQuotient.cpp, sums in which
-// values cancel in Affine.cpp, functions of one value in Enclosure.cpp.
+// values cancel in Affine.cpp, functions of one value in
+// ../Value/ExpressionBounds.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Relations/Relations.h"
 
-#include "Enclosure.h"
 #include "Probabilities.h"
 
 #include "mpopt/Ranges/Relations/RelationSupport.h"
@@ -260,6 +260,18 @@ static void refineShiftedSum(mp::ReduceSumOp op, AbstractValue &value,
 // Functions of one value
 //===----------------------------------------------------------------------===//
 
+/// Cuts the result of an op to the bounds of the function of one value that it
+/// is: x clip(x + 3, 0, 6) >= -2.25, x - x^3 <= 0.385 for x in [0, 1].
+static void refineByExpression(const Expression &expression, Value result,
+                               AbstractValue &value, TransferContext &ctx) {
+  FloatRange bound = expression.bound(ctx.of(expression.variable()).range(),
+                                      errorOfSteps(expression, result, ctx));
+  clamp(value, bound.finite.lo, bound.finite.hi);
+  value.nan &= bound.nan;
+  value.posInf &= bound.posInf;
+  value.negInf &= bound.negInf;
+}
+
 /// A product or sum of two functions of one value is expected as the function
 /// of that value that it is: x clip(x + 3) is never far below 0, and (x x) x is
 /// large where x is. As independent operands they would have any sign.
@@ -320,7 +332,7 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
       .Case<mp::TriluOp, mp::WhereOp, mp::MaskedFillOp>(
           [&](auto) { refinePrefixDifference(op, value, ctx); });
   if (std::optional<Expression> expression = Expression::of(op)) {
-    encloseExpression(*expression, op, value, ctx);
+    refineByExpression(*expression, result, value, ctx);
     expectExpression(*expression, value, ctx);
   }
   expectStatistics(result, value, ctx);

@@ -9,11 +9,8 @@
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/StorageTypes.h"
-#include "mpopt/Numerics/Binary.h"
 #include "mpopt/Numerics/EstimateMath.h"
 #include "mpopt/Numerics/Infinity.h"
-#include "mpopt/Numerics/StorageFormat.h"
-#include "mpopt/Numerics/UnaryKernel.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -417,80 +414,4 @@ double Expression::evaluate(double x) const {
   double result;
   evaluate(x, result);
   return result;
-}
-
-//===----------------------------------------------------------------------===//
-// Bounds
-//===----------------------------------------------------------------------===//
-
-FloatRange Expression::encloseStep(const Step &step,
-                                   ArrayRef<FloatRange> earlier,
-                                   const ComputeError &error) {
-  const FloatRange &a = earlier[step.operands[0]],
-                   &b = earlier[step.operands[1]],
-                   &c = earlier[step.operands[2]];
-  auto compare = [&](range::Comparison comparison) {
-    return range::compare(comparison, a, b).toRange();
-  };
-  switch (step.kind) {
-  case Kind::Variable:
-  case Kind::Slope:
-    return FloatRange::top();
-  case Kind::Number:
-    return FloatRange::point(step.number);
-  case Kind::Function:
-    return UnaryKernel(step.unary, error)(a);
-  case Kind::Add:
-    return range::add(a, b);
-  case Kind::Sub:
-    return range::sub(a, b);
-  case Kind::Mul:
-    return step.operands[0] == step.operands[1]
-               ? UnaryKernel(Unary{UnaryFunction::Square}, error)(a)
-               : range::mul(a, b);
-  case Kind::Div:
-    return range::div(a, b, error);
-  case Kind::Pow:
-    return range::pow(a, b, error);
-  case Kind::Max:
-    return range::max(a, b);
-  case Kind::Min:
-    return range::min(a, b);
-  case Kind::Greater:
-    return compare(range::Comparison::Greater);
-  case Kind::GreaterEqual:
-    return compare(range::Comparison::GreaterEqual);
-  case Kind::Less:
-    return compare(range::Comparison::Less);
-  case Kind::LessEqual:
-    return compare(range::Comparison::LessEqual);
-  case Kind::Clip:
-    return range::clip(a, b, c);
-  case Kind::Where:
-    return range::where(
-        range::compare(range::Comparison::NotEqual, a, FloatRange::point(0)), b,
-        c);
-  }
-  llvm_unreachable("unknown step");
-}
-
-FloatRange Expression::enclose(const FloatRange &x,
-                               const ComputeError &error) const {
-  if (roundsToCodes)
-    return FloatRange::top();
-  llvm::SmallVector<FloatRange, 8> results;
-  for (const Step &step : steps) {
-    FloatRange result = x;
-    if (step.kind != Kind::Variable)
-      // A step that needs fewer operands than three reads none of the others.
-      result =
-          encloseStep(step, results.empty() ? ArrayRef(x) : results, error);
-    else if (step.format) // Of what is stored as x.
-      result.finite = x.finite.widened(2 * step.format->unitRoundoff(),
-                                       step.format->minSubnormal);
-    if (step.format)
-      result = join(result, result.store(*step.format));
-    results.push_back(result);
-  }
-  return results.back();
 }

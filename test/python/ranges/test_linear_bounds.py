@@ -313,6 +313,25 @@ def test_differences_cancel(tmp_path):
     assert 7.999 < bound["lo"] <= 8 <= bound["hi"] < 8.001
 
 
+@pytest.mark.parametrize("gate", ["Sigmoid", "HardSigmoid", "Clip"])
+def test_functions_of_several_ops_are_relaxed(gate, tmp_path):
+    """z f(z) - z / 2 is between 0 and |z| / 2 for z = x w, or little more; as a product it would have either sign."""
+    network = Network(numpy.random.default_rng(0), (1, 64))
+    weights = network.weights(64, 4, scale=0.2)
+    z = network.add("MatMul", ["x", weights], (1, 4))
+    again = network.add("Gemm", ["x", weights], (1, 4))
+    limits = [network.constant(numpy.array(end)) for end in (0, 1)] if gate == "Clip" else []
+    moved = network.add("Add", [z, network.constant(numpy.array(0.5))], (1, 4)) if gate == "Clip" else z
+    product = network.add("Mul", [z, network.add(gate, [moved, *limits], (1, 4))], (1, 4))
+    half = network.add("Mul", [again, network.constant(numpy.array(0.5))], (1, 4))
+    output = network.add("Sub", [product, half], (1, 4))
+    network.save(tmp_path / "m.onnx", output)
+    tensors = read_ranges(tmp_path / "m.onnx", "--input", "x=-1:1")["tensors"]
+    bound, most = tensors[output], tensors[half]["hi"]
+    assert bound["lo"] <= 0 and 0.8 * most < bound["hi"] < 1.05 * most
+    assert bound["lo"] > -0.2 * most
+
+
 @pytest.mark.parametrize("stride, dilation, extra, groups", [(1, 1, 0, 1), (2, 1, 1, 1), (3, 1, 0, 2), (3, 2, 2, 1)])
 @pytest.mark.parametrize("by_element", [False, True])
 def test_transposed_convolutions_are_linear(stride, dilation, extra, groups, by_element, tmp_path):

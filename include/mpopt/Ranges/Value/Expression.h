@@ -22,6 +22,9 @@
 
 namespace mpopt {
 
+struct Relaxation;
+class TransferContext;
+
 /// The result of an elementwise op as a function of one value.
 class Expression {
 public:
@@ -66,6 +69,11 @@ public:
   /// may be stored or kept, and functions make that error. Anything where a
   /// step rounds to codes.
   FloatRange enclose(const FloatRange &x, const ComputeError &error) const;
+  /// The same from narrow parts of `x`, for which bounds are narrow.
+  FloatRange bound(const FloatRange &x, const ComputeError &error) const;
+  /// Lines between which the results lie, as `UnaryKernel::relax` has them.
+  std::optional<Relaxation> relax(const Interval &x, double near,
+                                  const ComputeError &error) const;
 
 private:
   enum class Kind {
@@ -123,6 +131,10 @@ private:
   llvm::SmallVector<Step, 8> steps;
   llvm::SmallDenseMap<mlir::Value, unsigned, 8> known;
 };
+
+/// The error of the least precise kernel among the steps.
+ComputeError errorOfSteps(const Expression &expression, mlir::Value result,
+                          TransferContext &ctx);
 
 } // namespace mpopt
 
