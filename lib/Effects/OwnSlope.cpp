@@ -50,45 +50,71 @@ static double joinSquares(const AbstractValue &lhs, const AbstractValue &rhs) {
   return both / double(lhs.groups());
 }
 
+/// The only reader of the value that the output depends on; null if there are
+/// several, or none.
+static Operation *
+findReader(Value value,
+           llvm::function_ref<const AbstractValue *(Value)> gradientOf) {
+  Operation *reader = nullptr;
+  for (Operation *user : value.getUsers()) {
+    if (user->hasTrait<OpTrait::IsTerminator>())
+      return nullptr;
+    bool matters = llvm::any_of(user->getResults(), [&](Value result) {
+      return gradientOf(result) != nullptr;
+    });
+    if (user == reader || !matters)
+      continue;
+    if (reader)
+      return nullptr;
+    reader = user;
+  }
+  return reader;
+}
+
 OwnSlope::OwnSlope(Value value,
                    llvm::function_ref<const AbstractValue *(Value)> gradientOf)
     : value(value) {
-  const AbstractValue *own = gradientOf(value);
-  if (!own || !own->hasLikely())
+  before = gradientOf(value);
+  if (!before || !before->hasLikely())
     return;
-  before = own;
   Value at = value;
   for (unsigned step = 0; step < kMostSteps; ++step) {
-    // Its only reader that the output depends on.
-    Operation *reader = nullptr;
-    for (Operation *user : at.getUsers()) {
-      if (user->hasTrait<OpTrait::IsTerminator>())
-        return;
-      bool matters = llvm::any_of(user->getResults(), [&](Value result) {
-        return gradientOf(result) != nullptr;
-      });
-      if (user == reader || !matters)
-        continue;
-      if (reader)
-        return;
-      reader = user;
-    }
+    Operation *reader = findReader(at, gradientOf);
     if (!reader)
       return;
     const AbstractValue *gradient = gradientOf(reader->getResult(0));
     if (!gradient || !gradient->hasLikely())
       return;
     std::optional<Expression> its = Expression::ofOperand(reader, at);
-    // The numerator is another number.
-    bool isDivisor = !its && getOpKind(reader) == OpKind::Quotient &&
-                     reader->getOperand(0) != at &&
-                     getShape(at) == getShape(reader->getResult(0));
-    if (isDivisor && step == 0) {
-      divides = true;
+    // The other operand is another number.
+    bool isSame = !its && getShape(at) == getShape(reader->getResult(0));
+    bool isDivisor = isSame && getOpKind(reader) == OpKind::Quotient &&
+                     reader->getOperand(0) != at;
+    bool isFactor = isSame && hasRole(reader, Role::Multiplication);
+    if ((isDivisor || isFactor) && step == 0) {
       last = reader->getResult(0);
       behind = gradient;
+      scaled = std::make_unique<OwnSlope>(last, gradientOf);
       return;
     }
+    if (isDivisor || isFactor)
+      if (std::optional<Expression> whole = Expression::of(reader)) {
+        Value of = whole->variable();
+        if (isDivisor)
+          functions.push_back(Expression::reciprocal(at));
+        own = Expression::ofValue(value, of);
+        other = Expression::ofValue(
+            reader->getOperand(reader->getOperand(0) == at), of);
+        if (!own || !other || joined) {
+          bends = false;
+          return;
+        }
+        joined = functions.size();
+        at = last = reader->getResult(0);
+        bends = true;
+        behind = gradient;
+        continue;
+      }
     // It is as large as it is expected to be.
     if (isDivisor && bends) {
       its = Expression::reciprocal(at);
@@ -128,7 +154,7 @@ double OwnSlope::meanSquare(const Cell &x, const StorageFormat &format,
   constexpr double kNear = 1e-5;
   double deviation = std::sqrt(std::max(x.variance, 0.0));
   struct Place {
-    double at, step, weight;
+    double at, step, weight, factor;
   };
   std::vector<Place> places;
   for (auto [z, weight] : points) {
@@ -136,14 +162,21 @@ double OwnSlope::meanSquare(const Cell &x, const StorageFormat &format,
     // Those that a limit holds up have its rounding, and pass no errors on.
     if (x.likelyLo < x.likelyHi && (at < x.likelyLo || at > x.likelyHi))
       continue;
+    double factor = own ? other->evaluate(at) : 1;
+    if (own)
+      at = own->evaluate(at);
     places.push_back(
-        {at, kNear * (at == 0 ? deviation : std::fabs(at)), weight});
+        {at, kNear * (at == 0 ? deviation : std::fabs(at)), weight, factor});
   }
   std::vector<double> ends;
   for (const Place &place : places)
     llvm::append_values(ends, place.at - place.step, place.at + place.step);
-  for (const Expression &function : functions)
-    function.evaluate(ends, ends);
+  for (size_t index = 0; index <= functions.size(); ++index) {
+    for (size_t i = 0; index == joined && i < ends.size(); ++i)
+      ends[i] *= places[i / 2].factor;
+    if (index < functions.size())
+      functions[index].evaluate(ends, ends);
+  }
   double sum = 0, weights = 0;
   for (auto [index, place] : llvm::enumerate(places)) {
     double rise = ends[2 * index + 1] - ends[2 * index];
@@ -157,22 +190,31 @@ double OwnSlope::meanSquare(const Cell &x, const StorageFormat &format,
   return weights > 0 ? sum / weights : 0;
 }
 
-double OwnSlope::factorOfDivisor(const RangeAnalysis &ranges,
-                                 const FloatFormat &format,
-                                 const AbstractValue &error) const {
-  const AbstractValue &quotient = ranges.preRounding(last);
-  Cell divisor = ranges.preRounding(value).hull();
-  if (!quotient.hasLikely() ||
-      std::sqrt(::meanSquare(divisor)) < format.minNormal ||
-      std::max(std::fabs(divisor.likelyLo), std::fabs(divisor.likelyHi)) >=
+double OwnSlope::factorOfScale(const RangeAnalysis &ranges,
+                               const FloatFormat &format,
+                               const AbstractValue &error) const {
+  const AbstractValue &result = ranges.preRounding(last);
+  Cell scale = ranges.preRounding(value).hull();
+  if (!result.hasLikely() ||
+      std::sqrt(::meanSquare(scale)) < format.minNormal ||
+      std::max(std::fabs(scale.likelyLo), std::fabs(scale.likelyHi)) >=
           format.overflowFrom)
     return 1;
   // A number in the middle between two powers of two has a typical error.
   constexpr double kMiddle = 1.5;
   double relative =
       StorageFormat(format).roundingSquare(kMiddle) / (kMiddle * kMiddle);
-  double factor =
-      joinSquares(*behind, quotient) * relative / joinSquares(*before, error);
+  // Numbers on the other side of a step are farther off than roundings.
+  if (::meanSquare(error) > 4 * relative * ::meanSquare(scale))
+    return 1;
+  AbstractValue its = result;
+  for (CellRef cell : its.mutableCells()) {
+    cell.variance = relative * ::meanSquare(cell);
+    cell.mean = 0;
+  }
+  double factor = joinSquares(*behind, its) / joinSquares(*before, error);
+  if (getElementType(last) == getElementType(value))
+    factor *= scaled->factor(ranges, its);
   return std::isfinite(factor) ? factor : 1;
 }
 
@@ -180,8 +222,8 @@ double OwnSlope::factor(const RangeAnalysis &ranges,
                         const AbstractValue &error) const {
   const AbstractValue &x = ranges.preRounding(value);
   const FloatFormat *format = getFloatFormat(getElementType(value));
-  if (divides && format && x.hasLikely())
-    return factorOfDivisor(ranges, *format, error);
+  if (scaled && format && x.hasLikely())
+    return factorOfScale(ranges, *format, error);
   if (!bends || !format || !x.hasLikely() || x.integral)
     return 1;
   for (const Cell &cell : error.cells())
@@ -202,6 +244,16 @@ double OwnSlope::factor(const RangeAnalysis &ranges,
     double reach = hull.likelyHi - hull.likelyLo;
     if (reach > 0)
       expected = {hull.likelyLo - reach, hull.likelyHi + reach};
+  }
+  if (own) {
+    const AbstractValue &variable = ranges.preRounding(own->variable());
+    if (!variable.hasLikely())
+      return 1;
+    double square =
+        meanSquare(variable.hull(), *format, makePoints(1), expected);
+    double factor = ::meanSquare(*behind) * square /
+                    (::meanSquare(*before) * ::meanSquare(error));
+    return std::isfinite(factor) ? factor : 1;
   }
   std::vector<Point> points = makePoints(exact.groups());
   for (CellRef cell : exact.mutableCells()) {

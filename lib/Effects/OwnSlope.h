@@ -17,6 +17,7 @@
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
+#include <memory>
 #include <vector>
 
 namespace mpopt {
@@ -44,18 +45,24 @@ private:
   double meanSquare(const Cell &x, const StorageFormat &format,
                     llvm::ArrayRef<Point> points,
                     const Interval &expected) const;
-  double factorOfDivisor(const RangeAnalysis &ranges, const FloatFormat &format,
-                         const AbstractValue &error) const;
+  double factorOfScale(const RangeAnalysis &ranges, const FloatFormat &format,
+                       const AbstractValue &error) const;
 
   /// The tensor, the result of the last function, and what is divided by it, as
   /// in x / exp(s), a function of s but for x; the latter two may be null.
   mlir::Value value, last, divided;
   std::vector<Expression> functions;
+  /// The tensor, and the number by which the result of the first `joined`
+  /// functions is multiplied, as functions of one number, as in x / sqrt(|x|);
+  /// nothing if there is no such product.
+  std::optional<Expression> own, other;
+  std::optional<size_t> joined;
   /// Their slope is not the same everywhere.
   bool bends = false;
-  /// The tensor divides what is not a function of it, and the quotient is off
-  /// by what the divisor is, of each number.
-  bool divides = false;
+  /// That of the products or quotients, if the tensor multiplies or divides
+  /// other numbers, of which it may be a function: they have its relative
+  /// error.
+  std::unique_ptr<OwnSlope> scaled;
   /// The gradients at the tensor and behind the functions.
   const AbstractValue *before = nullptr, *behind = nullptr;
 };

@@ -301,21 +301,29 @@ std::optional<double> ChangedDecisions::shareOfWhole(Value value,
 }
 
 /// The square of the jump of a function that is written in pieces, at the
-/// number that its argument is compared with. Nothing for other selections.
-static std::optional<double> squaredJump(mp::WhereOp op) {
+/// numbers that its argument is compared with. Nothing for other selections.
+static std::optional<double> squaredJump(mp::WhereOp op,
+                                         const RangeAnalysis &ranges) {
   Operation *test = op.getCondition().getDefiningOp();
   if (!test || test->getNumOperands() != 2)
     return std::nullopt;
-  std::optional<std::pair<Value, double>> split = splitNumber(test);
-  if (!split)
-    return std::nullopt;
-  auto [x, edge] = *split;
-  std::optional<Expression> lhs = Expression::ofValue(op.getLhs(), peel(x)),
-                            rhs = Expression::ofValue(op.getRhs(), peel(x));
-  if (!lhs || !rhs)
-    return std::nullopt;
-  double jump = lhs->evaluate(edge) - rhs->evaluate(edge);
-  return std::isfinite(jump) ? std::optional(jump * jump) : std::nullopt;
+  for (unsigned index : {0u, 1u}) {
+    Value x = peel(test->getOperand(index));
+    std::optional<Expression> lhs = Expression::ofValue(op.getLhs(), x),
+                              rhs = Expression::ofValue(op.getRhs(), x);
+    const AbstractValue &edge = ranges.preRounding(test->getOperand(1 - index));
+    if (!lhs || !rhs || !edge.hasLikely())
+      continue;
+    Cell at = edge.hull();
+    double square = momentsOf(at.mean, at.variance, [&](double number) {
+                      double jump =
+                          lhs->evaluate(number) - rhs->evaluate(number);
+                      return jump * jump;
+                    }).mean;
+    if (std::isfinite(square))
+      return square;
+  }
+  return std::nullopt;
 }
 
 /// The mean square of the error of an element that is another choice.
@@ -324,7 +332,7 @@ double ChangedDecisions::squareOfChange(Operation *op, Value result) const {
   if (isa<mp::CastOp>(op) && getElementType(op->getOperand(0)).isInteger(1))
     return 1;
   if (auto where = dyn_cast<mp::WhereOp>(op))
-    if (std::optional<double> square = squaredJump(where))
+    if (std::optional<double> square = squaredJump(where, ranges))
       return *square;
   if (std::optional<MaskedScores> scores = findMaskedScores(result, ranges))
     return 2 * scores->live.variance;

@@ -15,6 +15,7 @@
 #include "mpopt/Propagate/Interpolation.h"
 #include "mpopt/Propagate/Masks.h"
 #include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
 #include <algorithm>
@@ -254,7 +255,7 @@ double ErrorMoments::errorOfSum(Operation *op, Value result) const {
   return hasRole(op, Role::Mean) ? all / count : all * count;
 }
 
-/// K (n_a q_b + q_a n_b), and the error of a bias.
+/// K (n_a q_b + q_a n_b) of a sum of K products, and the error of a bias.
 double ErrorMoments::errorOfProduct(Operation *op,
                                     const TensorMoments &size) const {
   if (op->getNumOperands() < 2)
@@ -265,13 +266,37 @@ double ErrorMoments::errorOfProduct(Operation *op,
   if (op->getOperand(0) == op->getOperand(1) &&
       hasRole(op, Role::Multiplication))
     return 4 * lhs.square * lhs.error;
-  std::optional<int64_t> terms = 1;
+  // Relative errors of numbers that may depend on each other add up.
+  std::optional<int64_t> terms;
   if (hasRole(op, Role::Contraction))
     terms = countProducts(op);
   if (!terms || !isKnown(op->getOperand(0)) || !isKnown(op->getOperand(1)))
     return (lhs.relative() + rhs.relative()) * size.square + bias;
   return double(*terms) * (lhs.error * rhs.square + lhs.square * rhs.error) +
          bias;
+}
+
+/// A product or quotient of numbers that depend on one number is as far off as
+/// its function, and by the relative roundings of its operands. Nothing for
+/// other ops.
+std::optional<double> ErrorMoments::errorOfFunction(Operation *op,
+                                                    const TensorMoments &size) {
+  std::optional<Expression> function = Expression::of(op);
+  if (!function || !isKnown(function->variable()) ||
+      !estimate(function->variable()).hasLikely())
+    return std::nullopt;
+  Cell x = estimate(function->variable()).hull();
+  auto squaredSlope = [&](double at) {
+    double slope = function->slope(at, std::sqrt(x.variance));
+    return std::isfinite(slope) ? slope * slope : 0;
+  };
+  double error = momentsOf(x.mean, x.variance, squaredSlope).mean *
+                 of(function->variable()).error;
+  for (Value operand : op->getOperands())
+    if (double square = of(operand).square;
+        operand != function->variable() && square > 0)
+      error += storageError(operand).value_or(0) / square * size.square;
+  return std::isfinite(error) ? std::optional(error) : std::nullopt;
 }
 
 double mpopt::squareThrough(Value probabilities, double square) {
@@ -349,7 +374,13 @@ std::optional<double> ErrorMoments::errorOf(Operation *op, OpKind kind,
   case OpKind::Linear:
     return errorOfSum(op, result);
   case OpKind::Product:
+    if (auto error = errorOfFunction(op, size))
+      return error;
     return errorOfProduct(op, size);
+  case OpKind::Quotient:
+    if (auto error = errorOfFunction(op, size))
+      return error;
+    return errorOfOther(op, size);
   case OpKind::Normalize:
     return errorOfNormal(op, result, size);
   case OpKind::Round:

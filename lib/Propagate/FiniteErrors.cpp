@@ -60,9 +60,13 @@ FunctionOfError::FunctionOfError(Value value) {
   if (!its)
     return;
   Value variable = its->variable();
+  // A result that is a function of the same number has the whole change.
   bool goesOn = llvm::any_of(value.getUsers(), [&](Operation *user) {
-    return user->getNumResults() == 1 &&
-           Expression::ofValue(user->getResult(0), variable).has_value();
+    auto result = user->getNumResults() == 1
+                      ? Expression::ofValue(user->getResult(0))
+                      : std::optional<Expression>();
+    return result && result->variable() != value &&
+           Expression::ofValue(value, result->variable()).has_value();
   });
   bool bends = false;
   if (!goesOn && isSmoothBetween(value, variable, kMostOps, bends) && bends)

@@ -120,6 +120,8 @@ private:
   double errorOfCopy(mlir::Operation *op) const;
   double errorOfSum(mlir::Operation *op, mlir::Value result) const;
   double errorOfProduct(mlir::Operation *op, const TensorMoments &size) const;
+  std::optional<double> errorOfFunction(mlir::Operation *op,
+                                        const TensorMoments &size);
   double errorOfNormal(mlir::Operation *op, mlir::Value result,
                        const TensorMoments &size) const;
   std::optional<double> errorOfStep(mlir::Operation *op, mlir::Value result,

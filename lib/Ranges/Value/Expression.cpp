@@ -25,6 +25,9 @@ using namespace mpopt;
 
 /// Ops on the way to the variable.
 static constexpr unsigned kMostDepth = 8;
+/// Near the cube root of a double's unit roundoff, where the errors of a
+/// central difference and of its digits are alike.
+static constexpr double kNear = 1e-5;
 
 /// The numbers that a pair quantises whose codes nothing else makes; null for
 /// other ops.
@@ -109,7 +112,9 @@ bool Expression::findVariable(Value value, const MaybeShape &shape,
     bool one = llvm::all_of(arguments, [&, steps = steps](Value argument) {
       return findVariable(argument, shape, depth + steps, inner);
     });
-    if (one) {
+    if (!one && !variable)
+      inner = findDominator(arguments, shape);
+    if (one || (!variable && inner)) {
       variable = inner;
       return true;
     }
@@ -140,7 +145,7 @@ std::optional<Expression> Expression::of(Operation *op) {
   MaybeShape shape = getShape(result);
   if (!shape || !isa<FloatType>(getElementType(result)))
     return std::nullopt;
-  SmallVector<Value, 3> depending, variables;
+  SmallVector<Value, 4> depending, variables;
   for (Value operand : op->getOperands()) {
     Value variable;
     if (!findVariable(operand, shape, 0, variable))
@@ -155,24 +160,35 @@ std::optional<Expression> Expression::of(Operation *op) {
   bool chooses = isa<mp::WhereOp>(op);
   if (variables.size() < (chooses ? 3 : 2))
     return std::nullopt;
-  if (llvm::all_equal(variables))
-    return ofStep(op, variables.front());
-  // One operand may itself be what the others depend on.
-  for (Value candidate : depending)
-    if (llvm::all_of(depending, [&](Value operand) {
-          return operand == candidate ||
-                 dependsOnlyOn(candidate, operand, shape);
+  Value common = llvm::all_equal(variables) ? variables.front()
+                                            : findDominator(depending, shape);
+  return common ? std::optional(ofStep(op, common)) : std::nullopt;
+}
+
+/// The one of the values of which the others are functions, too; null if there
+/// is none. Paths of different lengths may end at different variables.
+Value Expression::findDominator(ArrayRef<Value> values,
+                                const MaybeShape &shape) {
+  for (Value candidate : values)
+    if (!getSplatConstant(candidate) && llvm::all_of(values, [&](Value value) {
+          return dependsOnlyOn(candidate, value, shape);
         }))
-      return ofStep(op, candidate);
-  return std::nullopt;
+      return candidate;
+  return {};
 }
 
 std::optional<Expression> Expression::ofProduct(ArrayRef<Factor> factors,
                                                 const MaybeShape &shape) {
   Value variable;
+  SmallVector<Value, 4> values;
   for (const Factor &factor : factors)
-    if (factor.of && !findVariable(factor.of, shape, 0, variable))
-      return std::nullopt;
+    if (factor.of && !getSplatConstant(factor.of))
+      values.push_back(factor.of);
+  bool isOne = llvm::all_of(values, [&](Value value) {
+    return findVariable(value, shape, 0, variable);
+  });
+  if (!isOne)
+    variable = findDominator(values, shape);
   if (!variable)
     return std::nullopt;
   Expression expression(variable);
@@ -408,6 +424,11 @@ void Expression::evaluate(llvm::ArrayRef<double> points,
         out[i] = step.format->round(out[i]);
   }
   llvm::copy(llvm::ArrayRef(rows).take_back(count), results.begin());
+}
+
+double Expression::slope(double x, double deviation) const {
+  double step = kNear * (x == 0 ? deviation : std::fabs(x));
+  return step > 0 ? (evaluate(x + step) - evaluate(x - step)) / (2 * step) : 0;
 }
 
 double Expression::evaluate(double x) const {

@@ -60,6 +60,9 @@ public:
 
   mlir::Value variable() const { return its; }
   double evaluate(double x) const;
+  /// The derivative at x, by a central difference; `deviation` of the variable
+  /// gives the step at 0.
+  double slope(double x, double deviation) const;
   /// The values at `points`, in an array as long; `asStored`: with each step of
   /// `ofValue` rounded to its dtype.
   void evaluate(llvm::ArrayRef<double> points,
@@ -116,6 +119,8 @@ private:
   /// True if the value is an elementwise function of the variable, or a number.
   static bool dependsOnlyOn(mlir::Value variable, mlir::Value value,
                             const MaybeShape &shape);
+  static mlir::Value findDominator(llvm::ArrayRef<mlir::Value> values,
+                                   const MaybeShape &shape);
   /// The result of an op all of whose operands depend on the variable only.
   static Expression ofStep(mlir::Operation *op, mlir::Value variable);
   Step makeStep(mlir::Operation *op);
