@@ -257,9 +257,29 @@ def make_transposed(random, path):
     network.save(path, x)
 
 
+def make_formulas(random, path):
+    """Products, quotients and choices of functions of one value between layers."""
+    network = Network(random, (2, 6))
+    x = "x"
+    for _ in range(int(random.integers(2, 5))):
+        x = network.add("MatMul", [x, network.weights(6, 6, scale=float(random.choice([1, 3])))], (2, 6))
+        number, other = network.constant(random.normal()), network.constant(random.uniform(0.1, 3))
+        y = network.add(str(random.choice(["Add", "Mul"])), [x, number], (2, 6))
+        y, z = network.function(y), network.function(x)
+        kind = str(random.choice(["Mul", "Div", "Where"]))
+        if kind == "Div":
+            y = network.add("Add", [network.add("Abs", [y], (2, 6)), other], (2, 6))
+        inputs = [z, y]
+        if kind == "Where":
+            network.nodes.append(helper.make_node("Greater", [x, number], [f"is{len(network.nodes)}"]))
+            inputs.insert(0, network.nodes[-1].output[0])
+        x = network.add(kind, inputs, (2, 6))
+    network.save(path, network.add("MatMul", [x, network.weights(6, 3)], (2, 3)))
+
+
 SEEDS = 16
 MAKERS = {"dense": make_dense, "convolutional": make_convolutional, "rows": make_rows, "views": make_views,
-          "transposed": make_transposed}
+          "transposed": make_transposed, "formulas": make_formulas}
 # Ops that have a step, by the names that ONNX has for them where those are others; of Linear and Embedding
 # test_forms_of_programs.
 NAMES = {"MatMul": {"MatMul"}, "BatchNorm": {"BatchNormalization"}, "LayerNorm": {"LayerNormalization"},
