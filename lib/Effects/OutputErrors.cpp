@@ -319,14 +319,21 @@ static void judge(OutputEffect &output, ArrayRef<Part *> parts,
 // Errors by each tensor
 //===----------------------------------------------------------------------===//
 
+static ErrorMoments &runOver(Block &body, ErrorMoments &moments) {
+  moments.run(body);
+  return moments;
+}
+
 OutputErrors::OutputErrors(ModuleOp module, const RangeAnalysis &ranges,
                            const NonFinite &nonFinite,
                            ArrayRef<OutputEffect> outputs)
     : body(*findReturn(module)->getBlock()), ranges(ranges),
       nonFinite(nonFinite), parts(::findParts(outputs, ranges)),
-      gradients(module, ranges, getValues(parts)), storage(ranges),
-      quantization(ranges), moments(ranges), decisions(ranges, moments) {
-  runDomains();
+      storage(ranges), quantization(ranges), moments(ranges),
+      gradients(module, ranges, runOver(body, moments), getValues(parts)),
+      decisions(ranges, moments) {
+  if (ChangedDecisions::hasChoices(body))
+    decisions.run(body);
   for (auto [index, part] : llvm::enumerate(parts)) {
     part.size = sizeOf(part.value, ranges);
     part.rows = countRows(part.value);
@@ -336,12 +343,6 @@ OutputErrors::OutputErrors(ModuleOp module, const RangeAnalysis &ranges,
     else if (gradients.lacks(index))
       part.setUnknown(describeLacking(gradients.lacking(index)));
   }
-}
-
-void OutputErrors::runDomains() {
-  moments.run(body);
-  if (ChangedDecisions::hasChoices(body))
-    decisions.run(body);
 }
 
 void OutputErrors::addAll() {

@@ -63,7 +63,6 @@ private:
     /// the groups of the gradient.
     bool isScaled = false;
   };
-  void runDomains();
   void addAll();
   void add(mlir::Value value);
   /// By what storing the value rounds, loses and decides otherwise.
@@ -86,10 +85,10 @@ private:
   const RangeAnalysis &ranges;
   const NonFinite &nonFinite;
   std::vector<Part> parts;
-  OutputGradients gradients;
   StorageErrors storage;
   QuantizationErrors quantization;
   ErrorMoments moments;
+  OutputGradients gradients;
   ChangedDecisions decisions;
 };
 

@@ -27,8 +27,11 @@
 #include "mpopt/Dialect/StopGradient.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Gradients/SpreadModels.h"
+#include "mpopt/Numerics/FunctionTable.h"
+#include "mpopt/Propagate/ErrorMoments.h"
 #include "mpopt/Propagate/OpKind.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Ranges/Value/FunctionOf.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -70,7 +73,19 @@ static SmallVector<Value> findOrigins(Block &block,
   return origins;
 }
 
+/// True if errors of that mean square change the slopes at a function's
+/// argument by a share that estimates tell. Few pass a pole, and would take all
+/// along.
+static bool movesFar(const Unary &function, double error,
+                     const AbstractValue &argument) {
+  // A hundredth of its deviation.
+  constexpr double kSmall = 1e-4;
+  return hasBoundedSlope(function) && argument.hasLikely() &&
+         std::isfinite(error) && error > kSmall * argument.hull().variance;
+}
+
 OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
+                                 const ErrorMoments &errors,
                                  ArrayRef<Value> outputs)
     : module(module), copy(cast<ModuleOp>(module->clone(mapping))) {
   for (auto [from, to] : mapping.getValueMap())
@@ -111,6 +126,14 @@ OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
     for (double by : *ranges.preRounding(read).understated)
       gains.push_back(std::sqrt(by));
     norm->setAttr(kGainAttr, Builder(norm).getDenseF64ArrayAttr(gains));
+  });
+  (*copy)->walk([&](Operation *op) {
+    Value argument = getSlopeArgument(op);
+    Value read = argument ? change.originals.lookup(argument) : Value();
+    if (read && movesFar(*getFunctionOfGradient(op), errors.of(read).error,
+                         ranges.preRounding(read)))
+      op->setAttr(kMovedAttr,
+                  Builder(op).getF64FloatAttr(errors.of(read).error));
   });
   findChanges(last);
   manager = std::make_unique<ModuleAnalysisManager>(

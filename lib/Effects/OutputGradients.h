@@ -21,10 +21,14 @@
 
 namespace mpopt {
 
+class ErrorMoments;
+
 class OutputGradients {
 public:
   /// The gradients of values in the main function's body that `module` returns.
+  /// Functions have the slopes by which `errors`, those in front of them, pass.
   OutputGradients(mlir::ModuleOp module, const RangeAnalysis &ranges,
+                  const ErrorMoments &errors,
                   llvm::ArrayRef<mlir::Value> outputs);
   OutputGradients(const OutputGradients &) = delete;
   OutputGradients &operator=(const OutputGradients &) = delete;

@@ -5,6 +5,7 @@
 
 #include "Sums.h"
 
+#include "mpopt/Gradients/SpreadModels.h"
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Numerics/Normal.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
@@ -142,6 +143,19 @@ static void multiplyCell(CellRef cell, const SlopeMoments &slopes) {
   cell.hi = cell.likelyHi;
 }
 
+/// Halfway to the exact argument: a secant's slope is nearly the one there.
+static AbstractValue moveHalf(AbstractValue at, double error) {
+  // The deviations within which all but a few are.
+  constexpr double kFar = 4;
+  double far = kFar * std::sqrt(error) / 2;
+  for (CellRef cell : at.mutableCells()) {
+    cell.variance += error / 4;
+    cell.likelyLo -= far;
+    cell.likelyHi += far;
+  }
+  return at;
+}
+
 void mpopt::giveSlope(BackwardSpreadContext &ctx, Value grad, Value x,
                       llvm::function_ref<double(double)> slope, bool peaked) {
   MaybeShape shape = getShape(ctx.op()->getResult(0));
@@ -151,6 +165,8 @@ void mpopt::giveSlope(BackwardSpreadContext &ctx, Value grad, Value x,
   AbstractValue at = AbstractValue(ctx.of(x)).withRank(shape->size());
   if (dy.rank() != at.rank())
     return;
+  if (auto moved = ctx.op()->getAttrOfType<FloatAttr>(kMovedAttr))
+    at = moveHalf(std::move(at), moved.getValueAsDouble());
   // The groups of both.
   AbstractValue::Dims dims;
   size_t groups = 1;

@@ -9,6 +9,9 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <array>
+#include <cmath>
+
 using namespace mpopt;
 using namespace mpopt::functions;
 
@@ -49,6 +52,17 @@ double mpopt::evaluate(const Unary &unary, double x) {
 
 double mpopt::derivative(const Unary &unary, double x) {
   return unary.function.row().derivative(unary, x);
+}
+
+bool mpopt::hasBoundedSlope(const Unary &unary) {
+  // A tangent is steep between them.
+  constexpr double kFar = 1e6, kSteep = 1e3;
+  FunctionFacts facts = getFacts(unary);
+  bool isSteep = facts.spacing != 0 && facts.range == Interval::whole();
+  return facts.domain == Interval::whole() && !isSteep &&
+         llvm::all_of(std::array{-kFar, 0.0, kFar}, [&](double x) {
+           return std::fabs(derivative(unary, x)) <= kSteep;
+         });
 }
 
 FunctionFacts mpopt::getFacts(const Unary &unary) {

@@ -9,6 +9,7 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Gradients/SoftmaxRows.h"
+#include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Numerics/Unary.h"
 #include "mpopt/Propagate/AddedTerms.h"
 #include "mpopt/Propagate/AttentionScores.h"
@@ -174,8 +175,12 @@ void ErrorMoments::transfer(Operation *op, OpKind kind) {
     return isFloat(operand) && !isKnown(operand);
   };
   bool lacks = llvm::any_of(op->getOperands(), isMissing);
-  bool hasErrors = llvm::any_of(
-      op->getOperands(), [&](Value operand) { return of(operand).error > 0; });
+  // Codes of exact numbers have errors, too.
+  bool hasErrors =
+      llvm::any_of(op->getOperands(),
+                   [&](Value operand) { return of(operand).error > 0; }) ||
+      (isa<mp::QuantizeOp, mp::DynamicQuantizeOp>(op) &&
+       quantization.judges(op->getResult(0)));
   for (OpResult result : op->getResults()) {
     // Codes have errors, indices and truth values none that squares measure.
     if (!isFloat(result) && (!hasErrors || kind == OpKind::Decide))
@@ -216,8 +221,10 @@ std::optional<double> ErrorMoments::squaredSlope(const Unary &function,
   const AbstractValue &at = estimate(x);
   if (!at.hasLikely() || !isKnown(x))
     return std::nullopt;
+  // Between the exact argument and the stored one.
   Cell hull = at.hull();
-  return momentsOf(hull.mean, hull.variance,
+  double moved = hasBoundedSlope(function) ? of(x).error / 4 : 0;
+  return momentsOf(hull.mean, hull.variance + moved,
                    [&](double number) {
                      double slope = derivative(function, number);
                      return slope * slope;

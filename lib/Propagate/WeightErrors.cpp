@@ -16,6 +16,8 @@
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Value/QuantizationSupport.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -65,7 +67,38 @@ static StorageError errorOfWeight(const StorageFormat &format, double reach,
 
 static FloatRange noBound(ArrayRef<FloatRange>) { return FloatRange::point(0); }
 
-/// Codes out of the middle of a weight; none of those that are all the same.
+static double zeroPointOf(mp::DequantizeOp op, const RangeAnalysis &ranges) {
+  return op.getZeroPoint() ? ranges.of(op.getZeroPoint()).hull().mean : 0;
+}
+
+/// Removes the codes, of elements from `first` on, of channels that have none
+/// but the zero point: those that share a scale with larger ones collapse to
+/// it, which says nothing of exact zeros.
+static void dropCollapsed(mp::DequantizeOp op, double zero, int64_t first,
+                          std::vector<double> &codes) {
+  std::optional<int64_t> axis = findSharedAxis(op);
+  if (!axis)
+    return;
+  MaybeShape dims = getShape(op.getResult());
+  int64_t inner = 1;
+  for (int64_t dim : ArrayRef(*dims).drop_front(*axis + 1))
+    inner *= dim;
+  auto channelOf = [&](size_t index) {
+    return (first + int64_t(index)) / inner % (*dims)[*axis];
+  };
+  llvm::DenseSet<int64_t> live;
+  for (auto [index, code] : llvm::enumerate(codes))
+    if (code != zero)
+      live.insert(channelOf(index));
+  size_t kept = 0;
+  for (size_t index = 0; index < codes.size(); ++index)
+    if (live.contains(channelOf(index)))
+      codes[kept++] = codes[index];
+  codes.resize(kept);
+}
+
+/// Codes out of the middle of a weight; none of those that are all the same,
+/// nor of channels that are.
 static std::vector<double> readCodes(mp::DequantizeOp op,
                                      const RangeAnalysis &ranges) {
   // As many as tell a share of a tenth.
@@ -74,7 +107,9 @@ static std::vector<double> readCodes(mp::DequantizeOp op,
   if (!view || view->splat || view->size() == 0)
     return {};
   std::vector<double> codes(std::min(view->size(), kMostRead));
-  view->read((view->size() - int64_t(codes.size())) / 2, codes);
+  int64_t first = (view->size() - int64_t(codes.size())) / 2;
+  view->read(first, codes);
+  dropCollapsed(op, zeroPointOf(op, ranges), first, codes);
   return codes;
 }
 
@@ -85,8 +120,7 @@ static double shareOfLive(mp::DequantizeOp op, const RangeAnalysis &ranges) {
   std::vector<double> codes = readCodes(op, ranges);
   if (codes.empty())
     return 1;
-  double zero =
-      op.getZeroPoint() ? ranges.of(op.getZeroPoint()).hull().mean : 0;
+  double zero = zeroPointOf(op, ranges);
   double zeros = 0, square = 0;
   for (double code : codes) {
     zeros += code == zero;

@@ -13,6 +13,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Gradients/SpreadModels.h"
 #include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
@@ -27,22 +28,30 @@ static Operation *findMaker(Value value) {
   return op;
 }
 
-/// dY f'(x), where the op reads x, or f(x).
-static void spreadFunction(Operation *op, BackwardSpreadContext &ctx) {
+Value mpopt::getSlopeArgument(Operation *op) {
   std::optional<Unary> unary = getFunctionOfGradient(op);
   if (!unary || op->getNumOperands() != 2)
-    return;
+    return {};
   Value x = op->getOperand(1);
   Operation *maker = findMaker(x);
   std::optional<Unary> made = maker ? getFunction(maker) : std::nullopt;
   if (made && made->function == unary->function)
-    x = maker->getOperand(0);
+    return maker->getOperand(0);
   // A result whose argument is not known leaves only the range of the slope.
-  else if (isa<mp::SigmoidGradOp, mp::TanhGradOp, mp::LeakyReluGradOp>(op))
+  if (isa<mp::SigmoidGradOp, mp::TanhGradOp, mp::LeakyReluGradOp>(op))
+    return {};
+  return x;
+}
+
+/// dY f'(x), where the op reads x, or f(x).
+static void spreadFunction(Operation *op, BackwardSpreadContext &ctx) {
+  Value x = getSlopeArgument(op);
+  if (!x)
     return;
+  Unary unary = *getFunctionOfGradient(op);
   giveSlope(
       ctx, op->getOperand(0), x,
-      [&](double at) { return derivative(*unary, at); },
+      [&](double at) { return derivative(unary, at); },
       /*peaked=*/isa<mp::SigmoidGradOp, mp::TanhGradOp>(op));
 }
 

@@ -320,3 +320,13 @@ TEST(FunctionTable, NamesAreUnique) {
   EXPECT_EQ(std::unique(names.begin(), names.end()), names.end());
   EXPECT_GE(names.size(), 54u);
 }
+
+TEST(FunctionTable, SlopesAreBounded) {
+  auto isBounded = [](llvm::StringRef name) {
+    return hasBoundedSlope({*parseUnaryFunction(name)});
+  };
+  for (llvm::StringRef name : {"relu", "tanh", "sigmoid", "gelu", "sin", "abs"})
+    EXPECT_TRUE(isBounded(name)) << name.str();
+  for (llvm::StringRef name : {"log", "sqrt", "reciprocal", "exp", "tan"})
+    EXPECT_FALSE(isBounded(name)) << name.str();
+}
