@@ -174,20 +174,23 @@ static std::string findUnstated(const ModelReport &report) {
   return {};
 }
 
-/// The advice for findings above a note; `loud` of them are not states that
+/// The advice for findings above a note, of which so many are no states that
 /// training reaches.
-static std::string describeFix(const ModelReport &report, unsigned loud,
-                               bool isListed) {
+static std::string describeFix(const ModelReport &report, unsigned errors,
+                               unsigned warnings, bool isListed) {
   std::string text;
   // Findings that are borne by a baseline or a suppression are not below.
-  if (loud == 0)
+  if (errors + warnings == 0)
     text = countShown(report.findings).note
                ? "look at the notes below"
                : "look at the known and suppressed findings";
   else
     text = "fix the " +
-           (loud == 1 ? "error or warning"
-                      : std::to_string(loud) + " errors and warnings") +
+           (errors + warnings == 1 ? std::string(errors ? "error" : "warning")
+            : warnings == 0        ? plural(errors, "error")
+            : errors == 0
+                ? plural(warnings, "warning")
+                : std::to_string(errors + warnings) + " errors and warnings") +
            " below";
   // A file that is FP16 already has no FP32 to go back to.
   if (isListed && !Precision::of(report.precision).weights.empty())
@@ -197,13 +200,16 @@ static std::string describeFix(const ModelReport &report, unsigned loud,
 
 /// The advice under the verdict, which has to stand without the findings.
 static std::string describeNextStep(const ModelReport &report) {
-  unsigned loud = 0, reached = 0, notes = countShown(report.findings).note;
+  unsigned errors = 0, warnings = 0, reached = 0,
+           notes = countShown(report.findings).note;
   bool isAboutOps = false;
   for (const FindingGroup &group : groupFindings(report.findings)) {
     if (group.severity == Severity::Note)
       continue;
     const Finding &first = group.folded.front().first();
-    (first.byTraining ? reached : loud) += group.size();
+    (first.byTraining                    ? reached
+     : group.severity == Severity::Error ? errors
+                                         : warnings) += group.size();
     const RuleInfo *rule = findRule(first.rule);
     isAboutOps |= rule && rule->family != "training";
   }
@@ -227,9 +233,9 @@ static std::string describeNextStep(const ModelReport &report) {
       text = std::move(inputs);
   }
   // No list of ops changes an optimizer.
-  if (loud != 0 || harms)
+  if (errors + warnings != 0 || harms)
     return text + (text.empty() ? "" : "; then ") +
-           describeFix(report, loud, isAboutOps || harms);
+           describeFix(report, errors, warnings, isAboutOps || harms);
   if (!text.empty())
     return text;
   if (!isUnknown)

@@ -18,10 +18,22 @@ using llvm::Twine;
 // Places of a note, and causes of a finding, that are shown.
 static constexpr size_t kMaxNotes = 3, kMaxCauses = 5;
 
+/// The fixes that are printed: those that help, else the one that does not.
+static llvm::SmallVector<const Fix *> chooseFixes(const Finding &finding) {
+  llvm::SmallVector<const Fix *> fixes;
+  for (const Fix &fix : finding.fixes)
+    if (fix.safe)
+      fixes.push_back(&fix);
+  if (fixes.empty() && !finding.fixes.empty())
+    fixes.push_back(&finding.fixes.front());
+  return fixes;
+}
+
 static bool haveSameFixes(const Finding &lhs, const Finding &rhs) {
-  return llvm::equal(lhs.fixes, rhs.fixes, [](const Fix &a, const Fix &b) {
-    return a.text == b.text && a.safe == b.safe;
-  });
+  return llvm::equal(chooseFixes(lhs), chooseFixes(rhs),
+                     [](const Fix *a, const Fix *b) {
+                       return a->text == b->text && a->safe == b->safe;
+                     });
 }
 
 /// Notes that a list of ops is behind: a line for each kind of op.
@@ -208,19 +220,12 @@ void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
 }
 
 void TextReport::writeFixes(const Finding &finding, unsigned indent) {
-  bool helps = false;
-  auto write = [&](StringRef label, const Fix &fix) {
+  for (const Fix *fix : chooseFixes(finding)) {
+    StringRef label =
+        fix->safe ? "safe fix: " : "tried, not enough on its own: ";
     os.indent(indent);
     style.dim("= ");
     os << label;
-    style.wrap(fix.text, indent + 4, indent + 2 + label.size());
-  };
-  for (const Fix &fix : finding.fixes)
-    if (fix.safe) {
-      write("safe fix: ", fix);
-      helps = true;
-    }
-  // Fixes that do not help are left out, unless there is nothing else.
-  if (!helps && !finding.fixes.empty())
-    write("tried, not enough on its own: ", finding.fixes.front());
+    style.wrap(fix->text, indent + 4, indent + 2 + label.size());
+  }
 }

@@ -236,6 +236,8 @@ class ModelFile:
         self.is_given = isinstance(model, str | os.PathLike)
         #: The name in reports of a model that is no file: a module's class.
         self._name = "model"
+        #: Why a module was traced; empty if it was not.
+        self.traced = ""
         #: The names of the outputs of a module that was exported.
         self.outputs: tuple[str, ...] = ()
 
@@ -329,6 +331,7 @@ class ModelFile:
                         if self._form == "exported":
                             raise Error(f"the module cannot be exported ({before})") from error
                 module = _modules.trace(module, arguments, keywords, before)
+                self.traced = before
         file = self.folder / "model.pt"
         module.save(str(file))
         return str(file)

@@ -47,7 +47,12 @@ class Source:
             raise _command.Error(self._rename(str(error))) from error
         if form == "html" and not all(file.is_given for file in self._files):
             return _page.fill(json.loads(self._rename(json.dumps(_page.read(output)))))
-        return self._rename(output)
+        return self._rename(output) + (self._paths() if form == "text" else "")
+
+    def _paths(self) -> str:
+        """Which path of a module the report is about, where that is one of several."""
+        return "".join(f"traced: judged on the path that this batch takes, as torch.export refuses the module ({file.traced})\n"
+                       for file in self._files if file.traced)
 
     def _rename(self, text: str) -> str:
         for file in self._files:

@@ -11,9 +11,9 @@
 // SOUND: fp16 is expected to change `result` by {{.*}}: fine
 // SOUND-NEXT: next: nothing to do
 // HARMED: fp16 is expected to make Inf or NaN of `result`
-// HARMED-NEXT: next: fix the error or warning below, or keep in FP32 what --keep-fp32 FILE lists
+// HARMED-NEXT: next: fix the error below, or keep in FP32 what --keep-fp32 FILE lists
 // STORED: storage in its own dtypes is expected to make Inf or NaN of `result`
-// STORED-NEXT: next: fix the error or warning below{{$}}
+// STORED-NEXT: next: fix the error below{{$}}
 // UNKNOWN: the effect of fp16 on `result` is not known: nothing is estimated of the result of
 // UNKNOWN-NEXT: `mp.opaque`
 // UNKNOWN-NEXT: next: run it with probes to know (--instrument), and report that no estimate passes
@@ -25,7 +25,7 @@
 // SEVERAL-NEXT: the result of `mp.opaque`
 // SEVERAL-NEXT: fp16 is expected to change `e` by {{.*}}: fine
 // BOTH: the effect of fp16 on `result` is not known
-// BOTH: next: fix the error or warning below, or keep in FP32 what --keep-fp32 FILE lists
+// BOTH: next: fix the warning below, or keep in FP32 what --keep-fp32 FILE lists
 
 //--- sound.mlir
 func.func @main(%x: tensor<64xf32> {mp.name = "x"}) -> (tensor<64xf32> {mp.name = "result"}) {

@@ -415,6 +415,7 @@ defm color : Valued<"color">, Group<general>, MetaVarName<"WHEN">,
   HelpText<"colours (default auto: on a terminal)">;
 def quiet : Switch<"quiet">, Group<general>,
   HelpText<"no warnings, no progress; a text report only if --fail-on does">;
+def q : Switch<"q">, Alias<quiet>;
 def help : Switch<"help">, Group<general>, MetaVarName<"[TOPIC]">,
   HelpText<"this text, or a part of it: a section (judged, assumed, counted, "
            "written, converted, trained, probed, general), an action (check), "

@@ -94,7 +94,9 @@ function whatToDo(report, list, isUnknown) {
     // The fix that helps most findings, of those that were tried.
     const texts = others.map((finding) => finding.fixes.find((each) => each.safe).text);
     const most = d3.nest().key(foldDigits).entries(texts).sort((a, b) => b.values.length - a.values.length)[0];
-    lines.push(kept.length ? "Or help otherwise" : "Help", ` ${plural(others.length, "finding")}${most.values.length < others.length ? `, most of all (${most.values.length}) by this` : ""}: `, said(most.values[0], 240), ". ");
+    const share = most.values.length < others.length ? `; ${most.values.length} of them with this one` : "";
+    lines.push(`${plural(others.length, "finding")} ${others.length === 1 ? "has" : "have"} a fix of ${others.length === 1 ? "its" : "their"} own${share}: `,
+      said(most.values[0], 240), ". ");
   }
   const rest = list.length - safe.length;
   if (rest) lines.push(`${plural(rest, "finding")} ${rest === 1 ? "has" : "have"} no fix that was tried and helps: see the rule's page below each.`);
@@ -116,11 +118,11 @@ function outputsCard(report) {
   if (!effects.length) return null;
   const row = (effect) => {
     const error = number(effect.expected_error);
-    return [name(effect.output, 60), numeric(percent(error)), numeric(percent(number(effect.expected_rms))), badge(...judgeError(error, report)),
+    return [name(effect.output, 60), badge(...judgeError(error, report)), numeric(percent(error)), numeric(percent(number(effect.expected_rms))),
       h("span", { class: "small" }, effect.tensors.filter((tensor) => tensor.tensor && tensor.share >= .1).slice(0, 3).map((tensor, index) =>
         [index ? ", " : "", name(tensor.tensor, 48), ` ${percent(tensor.share)}`]))];
   };
-  return card("Expected error of the outputs", table(["output", "largest error", "root mean square", "", "most of it from"],
+  return card("Expected error of the outputs", table(["output", "", "largest error", "root mean square", "most of it from"],
     effects.slice(0, 40).map(row)), h("p", { class: "small soft" },
     "The largest error is a share of the largest magnitude of an output, the root mean square one of that of its elements. Both are estimates: off by up to a factor of 4."));
 }
@@ -169,7 +171,7 @@ function countsCard(report, go) {
   const beside = [...(more ? [`${more.toLocaleString("en")} more follow${more === 1 ? "s" : ""} from these`] : []), ...aside.map(([standing, count]) => `${count} ${standing}`)];
   return card("Findings", h("div", { class: "tiles" }, tile("error", of("error"), "errors"), tile("warning", of("warning"), "warnings"),
     tile("", of("note"), "notes")), h("p", { class: "small soft" },
-    `${beside.length ? `${beside.join(", ")}. ` : ""}Of all: ${summary.certain} certain, ${summary.likely} likely, ${summary.possible} only possible.`),
+    `${beside.length ? `${beside.join(", ")}. ` : ""}All ${summary.certain + summary.likely + summary.possible}: ${summary.certain} certain, ${summary.likely} likely, ${summary.possible} only possible.`),
     counts ? h("p", null, ["confirmed", "refuted", "not-exercised", "not-observable"].map((status) =>
       [badge(status, `${counts[status]} ${status.replace("-", " ")}`), " "])) : null,
     listed ? h("button", { class: "link", type: "button", onclick: () => go("findings") }, "Look at them") : h("p", { class: "small soft" }, unlistedText(report)));

@@ -9,7 +9,7 @@ import os
 import pathlib
 from collections.abc import Iterable, Iterator
 
-from mpopt import _console, _input_files, _output_files, _settings
+from mpopt import _command, _console, _input_files, _output_files, _settings
 from mpopt._command import Error
 from mpopt._version import __version__
 from mpopt.lint import cache, configuration, fixes, formats, linter, notebook, project, source, table
@@ -46,6 +46,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: all cores)")
     parser.add_argument("--no-cache", action="store_true", help="judge files of folders anew that have not changed")
     parser.add_argument("--list-rules", action="store_true", help="all rules of mpopt lint")
+    parser.add_argument("--explain", metavar="RULE", help="what a rule finds, why, what to do: mpopt --explain")
     parser.add_argument("--version", action="version", version=f"mpopt {__version__}")
     return parser
 
@@ -275,6 +276,11 @@ def make_report(judged: Iterable[tuple[str, Linted]], paths: list[str], files: l
 def run(options) -> int:
     if options.list_rules:
         _output_files.write(options.output, list_rules())
+        return 0
+    if options.explain:
+        if not table.match(options.explain):
+            raise Usage(f"--explain: no rule '{options.explain}' (mpopt lint --list-rules shows all)")
+        _output_files.write(options.output, _command.run(["--explain", options.explain]))
         return 0
     check_options(options)
     apply_settings(options)

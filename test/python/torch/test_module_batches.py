@@ -1,6 +1,7 @@
 """mpopt.check of modules with batches of every kind, and those of transformers as they are."""
 
 import dataclasses
+import re
 import warnings
 
 import pytest
@@ -115,7 +116,9 @@ def test_what_is_not_exported_is_traced_without_warnings(capfd):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for batch in (A.abs(), {"x": A.abs(), "flag": True}):
-            assert mpopt.check(Branches(), batch).format == "torchscript"
+            report = mpopt.check(Branches(), batch)
+            assert report.format == "torchscript"
+            assert re.search(r"\ntraced: judged on the path that this batch takes, .*\(.+\)$", str(report))
     # `torch.export` prints the graph of a module that it gives up.
     assert capfd.readouterr() == ("", "")
 
