@@ -44,7 +44,10 @@ static void printBash(llvm::raw_ostream &os) {
         "    COMPREPLY=($(compgen -W "
      << quote(names)
      << " -- \"$cur\"))\n  else\n    compopt -o filenames\n"
-        "    mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n  fi\n}\n"
+        "    mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+        "    ((COMP_CWORD == 1)) && COMPREPLY+=($(compgen -W "
+     << quote(llvm::join(listCommands(), " "))
+     << " -- \"$cur\"))\n  fi\n}\n"
         "complete -F _mpopt mpopt\n";
 }
 
@@ -64,12 +67,15 @@ static void printZsh(llvm::raw_ostream &os) {
     }
     os << "    " << quote(text) << " \\\n";
   }
-  os << "    '*:model:_files'\n}\n"
+  os << "    '1:action or model:{compadd -- " << llvm::join(listCommands(), " ")
+     << "; _files}' \\\n    '*:model:_files'\n}\n"
         "if [ \"$funcstack[1]\" = _mpopt ]; then _mpopt \"$@\"\n"
         "else compdef _mpopt mpopt; fi\n";
 }
 
 static void printFish(llvm::raw_ostream &os) {
+  os << "complete -c mpopt -n __fish_use_subcommand -a "
+     << quote(llvm::join(listCommands(), " "), "\\") << '\n';
   for (const OptionSpelling &option : listOptions()) {
     StringRef name = option.name;
     os << "complete -c mpopt " << (name.consume_front("--") ? "-l " : "-s ")

@@ -189,25 +189,34 @@ mpopt::parseArguments(llvm::ArrayRef<const char *> words) {
 // Options that answer without an action.
 static constexpr OptionId kAnswers[] = {OPT_help, OPT_version};
 
+/// The options that a word in front of a command line may stand for.
+static llvm::SmallVector<OptionId> listNamed() {
+  auto named = llvm::to_vector(kAnswers);
+  for (const ActionInfo &info : kActions)
+    named.push_back(info.option);
+  return llvm::SmallVector<OptionId>(named.begin(), named.end());
+}
+
+std::vector<StringRef> mpopt::listCommands() {
+  std::vector<StringRef> names = {"lint", "run", "view"};
+  for (OptionId option : listNamed())
+    names.push_back(getName(option).ltrim('-'));
+  return names;
+}
+
 Expected<std::vector<const char *>>
 mpopt::spellAction(llvm::ArrayRef<const char *> words) {
   std::vector<const char *> spelled(words.begin(), words.end());
   if (words.empty() || StringRef(words[0]).starts_with("-"))
     return spelled;
   StringRef word = words[0];
-  auto named = llvm::to_vector(kAnswers);
-  for (const ActionInfo &info : kActions)
-    named.push_back(info.option);
-  // Those of the package, which runPythonCommand has taken where they are
-  // right.
-  llvm::SmallVector<StringRef> names = {"lint", "run", "view"};
-  for (OptionId option : named) {
-    names.push_back(getName(option).ltrim('-'));
-    if (names.back() == word) {
+  for (OptionId option : listNamed())
+    if (getName(option).ltrim('-') == word) {
       spelled[0] = getName(option).data();
       return spelled;
     }
-  }
+  // Those of the package are here where they are not right.
+  std::vector<StringRef> names = listCommands();
   if (findNearest(word, names).empty() || llvm::sys::fs::exists(word))
     return spelled;
   return fail("unknown command '" + word + "'" + suggestNearest(word, names));

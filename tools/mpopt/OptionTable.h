@@ -34,6 +34,9 @@ parseArguments(llvm::ArrayRef<const char *> words);
 llvm::Expected<std::vector<const char *>>
 spellAction(llvm::ArrayRef<const char *> words);
 
+/// The words that may stand in front, those of the package among them.
+std::vector<llvm::StringRef> listCommands();
+
 /// The one action of the command line; of models alone, to check them.
 llvm::Expected<Action> parseAction(const llvm::opt::InputArgList &args);
 

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import itertools
+import logging
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
@@ -168,8 +169,11 @@ class Monitor:
     def __enter__(self) -> "Monitor":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, kind, *_) -> None:
+        watched = self._enabled
         self.close()
+        if kind is None and watched and not self._collector.step:
+            logging.getLogger("mpopt.monitor").warning("no step was judged: call monitor.step(loss=loss) behind optimizer.step()")
 
     # -- The step ------------------------------------------------------------------------
 

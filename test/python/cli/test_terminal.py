@@ -33,6 +33,11 @@ def test_bash_completes_every_option():
     assert complete("--check", "--dump-r") == ["--dump-ranges"]
 
 
+def test_bash_completes_actions():
+    assert complete("che") == ["check"] and {"lint", "list-rules"} <= set(complete("li"))
+    assert complete("check", "che") == []
+
+
 def test_bash_completes_values():
     assert complete("--check", "--format", "s") == ["sarif"]
     assert set(complete("--precision", "auto")) == {"auto", "autocast-fp16", "autocast-bf16"}

@@ -269,3 +269,9 @@ def test_a_scaler_that_is_switched_off():
         return loss
 
     assert loop.watch(take) == []
+
+
+def test_a_loop_that_forgets_the_step_is_told(caplog):
+    with Monitor(mlp(), record=None, sinks=[], config="none"):
+        pass
+    assert "call monitor.step(loss=loss) behind optimizer.step()" in caplog.text
