@@ -31,9 +31,8 @@ std::optional<std::vector<WideNode>> convert::listWide(Model &model) {
     // Its index is another one when casts are gone.
     if (node.proto->name().empty())
       node.proto->set_name(node.label);
-    wide.push_back({{node.graph->path, node.label},
-                    {},
-                    "the file's own island in FP32"});
+    wide.push_back(
+        {{node.graph->path, node.label}, {}, "the file's own island in FP32"});
   });
   return holdsHalf ? std::optional(std::move(wide)) : std::nullopt;
 }
@@ -83,7 +82,8 @@ bool BorderRestorer::rename(NodeList &nodes, StringRef from,
       if (attribute.has_g()) {
         found |= rename(*attribute.mutable_g()->mutable_node(), from, to,
                         sparesCasts);
-        for (onnx::ValueInfoProto &info : *attribute.mutable_g()->mutable_output())
+        for (onnx::ValueInfoProto &info :
+             *attribute.mutable_g()->mutable_output())
           if (info.name() == from) {
             info.set_name(to);
             found = true;
@@ -112,8 +112,7 @@ bool BorderRestorer::output(onnx::ValueInfoProto &info) {
       bool isRead = rename(*graph.proto->mutable_node(), info.name(), wide,
                            /*sparesCasts=*/false);
       if (!isRead && node.op_type() == "Cast") {
-        setDtype(node, "to", TensorProto::FLOAT16,
-                 graph.opsets.version(""));
+        setDtype(node, "to", TensorProto::FLOAT16, graph.opsets.version(""));
         return true;
       }
       name = wide;

@@ -5,7 +5,9 @@
 
 #include "mpopt/Support/Printable.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -13,6 +15,9 @@
 #include "llvm/Support/Signals.h"
 
 #include <climits>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace mpopt;
@@ -80,13 +85,56 @@ static Error writeStream(StringRef file,
   return cannotWrite(file, code);
 }
 
-/// Where what is to become `file` is written: a name in the same folder, not
-/// longer than names can be.
-static std::string makePattern(StringRef file) {
-  llvm::SmallString<128> pattern(llvm::sys::path::parent_path(file));
-  llvm::sys::path::append(
-      pattern, llvm::sys::path::filename(file).take_front(200) + ".%%%%%%.tmp");
-  return pattern.str().str();
+// What is to become a file is written beside it, to a name that is not longer
+// than names can be.
+static constexpr StringRef kUnique = "%%%%%%", kEnding = ".tmp";
+
+static std::string makePrefix(StringRef file) {
+  return (llvm::sys::path::filename(file).take_front(200) + ".").str();
+}
+
+/// Removes what runs have left that were killed: nobody holds its lock.
+static void removeStale(StringRef folder, StringRef prefix) {
+  std::error_code code;
+  for (fs::directory_iterator entry(folder.empty() ? "." : folder, code), end;
+       !code && entry != end; entry.increment(code)) {
+    StringRef unique = llvm::sys::path::filename(entry->path());
+    if (!unique.consume_front(prefix) || !unique.consume_back(kEnding) ||
+        unique.size() != kUnique.size() ||
+        !llvm::all_of(unique, llvm::isHexDigit))
+      continue;
+    int descriptor =
+        ::open(entry->path().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor < 0)
+      continue;
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+      ::unlink(entry->path().c_str());
+    ::close(descriptor);
+  }
+}
+
+/// Creates a file beside `file`, of which `lock` is a descriptor that holds its
+/// lock.
+static std::error_code createBeside(StringRef file, int &descriptor, int &lock,
+                                    llvm::SmallString<128> &temporary) {
+  StringRef folder = llvm::sys::path::parent_path(file);
+  std::string prefix = makePrefix(file);
+  removeStale(folder, prefix);
+  llvm::SmallString<128> pattern(folder);
+  llvm::sys::path::append(pattern, prefix + kUnique + kEnding);
+  while (true) {
+    if (std::error_code code = fs::createUniqueFile(
+            pattern, descriptor, temporary, fs::OF_None, 0666))
+      return code;
+    lock = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    struct stat status;
+    // Another run may have taken it for stale before it was locked.
+    if (lock < 0 || ::flock(lock, LOCK_EX) != 0 ||
+        ::fstat(lock, &status) != 0 || status.st_nlink > 0)
+      return {};
+    ::close(lock);
+    ::close(descriptor);
+  }
 }
 
 /// The file that a name stands for through links, which may not be there yet.
@@ -123,21 +171,23 @@ PendingOutput::write(StringRef name,
     code = std::make_error_code(std::errc::is_a_directory);
   else if (code == std::errc::no_such_file_or_directory)
     code = {};
-  int descriptor;
+  int descriptor, lock;
   llvm::SmallString<128> temporary;
   if (!code)
-    code = fs::createUniqueFile(makePattern(file), descriptor, temporary,
-                                fs::OF_None, 0666);
+    code = createBeside(file, descriptor, lock, temporary);
   if (code)
     return cannotWrite(name, code);
   llvm::sys::RemoveFileOnSignal(temporary);
   PendingOutput made(file, temporary);
+  made.lock = lock;
   if (std::error_code code = fill(descriptor, write))
     return cannotWrite(name, code);
   return made;
 }
 
 PendingOutput::~PendingOutput() {
+  if (lock >= 0)
+    ::close(lock);
   if (temporary.empty())
     return;
   (void)fs::remove(temporary);

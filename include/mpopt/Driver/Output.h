@@ -19,7 +19,8 @@ namespace mpopt {
 bool isStream(llvm::StringRef file);
 
 /// A temporary file beside the file that it replaces on `keep`, so that a
-/// reader never sees half of it and a failure leaves the old content.
+/// reader never sees half of it and a failure leaves the old content. What a
+/// run has left that was killed the next one for the same file removes.
 class PendingOutput {
 public:
   /// Runs `write` on a temporary file for `file`. If `file` is a stream, the
@@ -29,7 +30,8 @@ public:
         llvm::function_ref<void(llvm::raw_ostream &)> write);
   PendingOutput(PendingOutput &&other)
       : file(std::move(other.file)),
-        temporary(std::exchange(other.temporary, {})) {}
+        temporary(std::exchange(other.temporary, {})),
+        lock(std::exchange(other.lock, -1)) {}
   PendingOutput &operator=(PendingOutput &&) = delete;
   /// Removes the temporary file unless it was kept.
   ~PendingOutput();
@@ -44,6 +46,7 @@ private:
       : file(file), temporary(temporary) {}
 
   std::string file, temporary;
+  int lock = -1; ///< says that the temporary file is in use
 };
 
 /// Runs `write` on `file` (`-`: standard output) and keeps it.

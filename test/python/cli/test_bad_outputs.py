@@ -1,6 +1,7 @@
 """Outputs that would take the place of what is read, or of each other: refused, and
 every file stays as it was."""
 
+import fcntl
 import os
 import resource
 import shutil
@@ -187,6 +188,18 @@ def test_links_stay(target, folder):
 
 
 # --- Outputs that cannot be finished ---
+
+
+def test_what_a_killed_run_has_left_goes(folder):
+    """The next run for the same file removes it, but not what a run still writes, nor files of other names."""
+    for name in ("out.0a1b2c.tmp", "out.3d4e5f.tmp", "out.notes.tmp", "other.0a1b2c.tmp", "out.zzzzzz.tmp"):
+        (folder / name).write_text("half")
+    with (folder / "out.3d4e5f.tmp").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert run("--check", "m.onnx", "--fail-on", "never", "-o", "out", cwd=folder).returncode == 0
+    assert (folder / "out").stat().st_size > 4
+    assert sorted(path.name for path in folder.glob("*.tmp")) == [
+        "other.0a1b2c.tmp", "out.3d4e5f.tmp", "out.notes.tmp", "out.zzzzzz.tmp"]
 
 
 def test_old_probes_survive(folder):
