@@ -107,7 +107,7 @@ func.func @softmax(%x: tensor<2x64xf32>) -> tensor<2x64xf32> {
 // x sigmoid(x) has a minimum.
 func.func @silu(%x: tensor<4xf32>) -> tensor<4xf32> {
   %s = mp.sigmoid %x : (tensor<4xf32>) -> tensor<4xf32>
-  // expected-remark @below {{[-0.282}}
+  // expected-remark @below {{[-0.28}}
   %0 = mp.mul %x, %s : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }

@@ -22,6 +22,10 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <cmath>
+#include <map>
+#include <tuple>
+
 using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::linear;
@@ -305,20 +309,26 @@ public:
   bool isExact() const override { return false; }
 
 private:
+  /// Up to a number of 5 digits, so that many cells share an interval.
+  static double outward(double x) {
+    int exponent;
+    double digits = std::frexp(x, &exponent);
+    return std::ldexp(std::ceil(digits * 32) / 32, exponent);
+  }
   const Relaxation &getLines(size_t cell, unsigned which) const override {
-    auto [known, isNew] = lines.try_emplace(cell * kNear.size() + which, flat);
-    if (isNew) {
-      Interval x = cells::bound(operands.front().known.cell(cell));
+    Interval x = cells::bound(operands.front().known.cell(cell));
+    x = {-outward(-x.lo), outward(x.hi)};
+    auto [known, isNew] = lines.try_emplace({x.lo, x.hi, which}, flat);
+    if (isNew)
       known->second = expression.relax(x, kNear[which], error).value_or(flat);
-    }
     return known->second;
   }
 
   Expression expression;
   ComputeError error;
   Relaxation flat;
-  /// By cell and `kNear`, when they are asked for.
-  mutable llvm::DenseMap<size_t, Relaxation> lines;
+  /// By interval and `kNear`, when they are asked for.
+  mutable std::map<std::tuple<double, double, unsigned>, Relaxation> lines;
 };
 
 /// x factor + offset, by channel, with an error.

@@ -19,9 +19,10 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// Splits for each end of a bound. 48 reach the least of x sigmoid(x) for
-/// |x| <= 65504 but for a hundredth.
+/// Splits for each end of a bound, which may miss a value that is reached by
+/// that share. 48 reach the least of x sigmoid(x) for |x| <= 65504.
 static constexpr unsigned kSplits = 48;
+static constexpr double kMissed = 0x1p-5;
 /// Splits for the offset of a line, and samples for its slope.
 static constexpr unsigned kLineSplits = 12, kSamples = 16;
 
@@ -113,16 +114,19 @@ static double splitPoint(const Interval &x) {
 }
 
 namespace {
-/// Parts of an interval with their images.
+/// Parts of an interval with their images, and the values at some numbers.
 struct Parts {
   using Image = llvm::function_ref<FloatRange(const Interval &)>;
+  using At = llvm::function_ref<double(double)>;
   struct Part {
     Interval of;
     FloatRange image;
   };
 
-  Parts(const Interval &x, Image image) : image(image) {
+  Parts(const Interval &x, Image image, At at) : image(image), at(at) {
     parts.push_back({x, image(x)});
+    for (double end : {x.lo, x.hi})
+      reached = hull(reached, Interval::point(at(end)));
   }
   void splitFarthest(bool above, unsigned splits);
   FloatRange all() const {
@@ -133,6 +137,8 @@ struct Parts {
   }
 
   Image image;
+  At at;
+  Interval reached = Interval::empty();
   SmallVector<Part, 0> parts;
 };
 } // namespace
@@ -144,10 +150,15 @@ void Parts::splitFarthest(bool above, unsigned splits) {
   };
   for (unsigned split = 0; split < splits; ++split) {
     Part &farthest = *llvm::max_element(parts, isNearer);
+    double end = above ? farthest.image.finite.hi : farthest.image.finite.lo;
+    double known = above ? reached.hi : reached.lo;
+    if (std::fabs(end - known) <= kMissed * std::fabs(known))
+      return;
     Interval of = farthest.of, right = of;
     of.hi = right.lo = splitPoint(of);
     if (!(of.lo < of.hi && right.lo < right.hi))
       return;
+    reached = hull(reached, Interval::point(at(of.hi)));
     farthest = {of, image(of)};
     parts.push_back({right, image(right)});
   }
@@ -163,9 +174,11 @@ FloatRange Expression::bound(const FloatRange &x,
   FloatRange result = special.isEmpty() ? special : enclose(special, error);
   if (x.finite.isEmpty())
     return result;
-  Parts parts(x.finite, [&](const Interval &part) {
+  auto image = [&](const Interval &part) {
     return enclose(FloatRange::of(part), error);
-  });
+  };
+  auto value = [&](double at) { return evaluate(at); };
+  Parts parts(x.finite, image, value);
   for (bool above : {false, true})
     parts.splitFarthest(above, kSplits);
   return join(result, parts.all());
@@ -195,11 +208,13 @@ std::optional<Relaxation> Expression::relax(const Interval &x, double near,
     line.slope = supportSlope(samples, x.lo * (1 - near) + x.hi * near, above);
     if (!std::isfinite(line.slope))
       line.slope = 0;
-    Parts parts(x, [&](const Interval &part) {
+    auto image = [&](const Interval &part) {
       FloatRange image = enclose(FloatRange::of(part), error);
       image.finite = image.finite - part * line.slope;
       return image;
-    });
+    };
+    auto value = [&](double at) { return evaluate(at) - line.slope * at; };
+    Parts parts(x, image, value);
     parts.splitFarthest(above, kLineSplits);
     FloatRange rest = parts.all();
     if (!rest.isFinite() || !rest.finite.isBounded())
