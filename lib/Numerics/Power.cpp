@@ -50,6 +50,8 @@ static FloatRange powSpecial(const FloatRange &base,
       add(0);
     result.posInf |= up;
     result.negInf |= up && base.negInf;
+    // Kernels that take the square root instead (PyTorch) give NaN.
+    result.nan |= base.negInf && exponent.finite.contains(0.5);
   }
   if (exponent.mayBeInf() && !base.isEmpty()) {
     double largest = base.mayBeInf() ? kInfinity : base.finite.maxAbs();

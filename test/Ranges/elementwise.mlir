@@ -60,3 +60,14 @@ func.func @epsilon(%x: tensor<4xf16>) -> tensor<4xf16> {
   %2 = mp.div %0, %1 : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
   return %2 : tensor<4xf16>
 }
+
+// -----
+
+// The power 0.5 of -Inf is Inf by the standard, and NaN where a kernel takes the root.
+func.func @root_of_infinity() {
+  %x = mp.constant dense<0xFF800000> : tensor<2xf32>
+  %half = mp.constant dense<0.5> : tensor<f32>
+  // expected-remark @below {{nan +inf}}
+  %0 = mp.pow %x, %half : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  return
+}
