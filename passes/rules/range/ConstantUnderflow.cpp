@@ -120,11 +120,18 @@ static bool sumsPositive(Value value) {
          (hasRole(term, Role::Division) && isConstant(term->getOperand(0)));
 }
 
-/// True if a number or more of the value are expected to be stored as 0.
-static bool losesSome(Value value, FlushedShares &shares) {
+/// True if a number or more of the value are expected to be stored as 0: many,
+/// or the least of numbers that are all positive.
+static bool losesSome(Value value, FlushedShares &shares,
+                      const RangeAnalysis &ranges, const FloatFormat &format) {
   std::optional<double> share = shares.of(value);
   std::optional<int64_t> count = getNumElements(getShape(value));
-  return share && count && *share * double(*count) >= 1;
+  const AbstractValue &exact = ranges.preRounding(value);
+  return (share && count && *share * double(*count) >= 1) ||
+         (exact.hasLikely() &&
+          llvm::any_of(exact.cells(), [&](const Cell &cell) {
+            return cell.likelyLo > 0 && format.flushes(cell.likelyLo);
+          }));
 }
 
 /// The rectifier whose results, or their magnitudes or squares, `sum` adds up;
@@ -208,7 +215,8 @@ static bool isGathered(const Guard &guard) {
 /// where others do. The root of a zero that nothing divides by is finite, as
 /// long as its gradient is not computed.
 static bool guardsZeros(const Guarded &guarded, FlushedShares &shares,
-                        const RangeAnalysis &ranges) {
+                        const RangeAnalysis &ranges,
+                        const FloatFormat &format) {
   Operation *first = guarded.first().op;
   if (!isTrained(first) && llvm::all_of(guarded.guards, [](const Guard &guard) {
         return keepsZero(guard.op);
@@ -216,7 +224,8 @@ static bool guardsZeros(const Guarded &guarded, FlushedShares &shares,
     return false;
   Value other = findOther(*guarded.use);
   bool guards = bool(other);
-  if (guards && (losesSome(other, shares) || expectsZeroSum(other, ranges) ||
+  if (guards && (losesSome(other, shares, ranges, format) ||
+                 expectsZeroSum(other, ranges) ||
                  sumsZeroRow(other, ranges.context().shapes())))
     return true;
   auto isNormalization = [](Operation *op) {
@@ -315,7 +324,7 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
                           "at most half the smallest " + dtype + " value, " +
                               formatNumber(format.minSubnormal)));
   if (guardsZeros(guarded, getAnalysis<FlushedShares>(),
-                  getAnalysis<RangeAnalysis>()))
+                  getAnalysis<RangeAnalysis>(), format))
     finding.unexpected();
   else if (Value other = findOther(*guarded.use);
            other && isNonZeroForZeros(other))
