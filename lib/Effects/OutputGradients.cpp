@@ -172,17 +172,6 @@ static bool losesMore(Value value, const RangeAnalysis &ranges) {
          !(std::sqrt(meanSquare(known)) >= format->minNormal);
 }
 
-/// True if a value holds all that is expected of it to the format's precision,
-/// or to that of FP16: subnormal numbers of FP32 have as many bits still.
-static bool holdsLeast(Value value, const RangeAnalysis &ranges) {
-  const FloatFormat *format = getFloatFormat(getElementType(value));
-  const AbstractValue &known = ranges.preRounding(value);
-  if (!format || !known.hasLikely())
-    return false;
-  double least = format->minSubnormal / FloatFormat::f16().epsilon();
-  return known.hull().likelyLo >= std::min(least, format->minNormal);
-}
-
 /// True if rows are over a norm of theirs: none of their elements is below 0
 /// where that is a sum, and the epsilon is small beside it.
 static bool areShares(const WrittenOut &composite, Value input, Value divisor,
@@ -199,14 +188,9 @@ void OutputGradients::fuseComposites(const RangeAnalysis &ranges) {
   for (auto [from, to] : mapping.getOperationMap())
     originals[to] = from;
   for (const WrittenOut &composite : findWrittenOut(*copy)) {
-    if (llvm::any_of(composite.averaged,
-                     [&](Value value) {
-                       Value original = change.originals.lookup(value);
-                       return !original || losesMore(original, ranges);
-                     }) ||
-        !llvm::all_of(composite.small, [&](Value value) {
+    if (llvm::any_of(composite.averaged, [&](Value value) {
           Value original = change.originals.lookup(value);
-          return original && holdsLeast(original, ranges);
+          return !original || losesMore(original, ranges);
         }))
       continue;
     if (composite.length &&

@@ -44,23 +44,6 @@ static bool cutToQuotient(WrittenOut &norm) {
   return true;
 }
 
-/// log(softmax(x)), whose gradient is that of a logarithm at numbers next to 0
-/// times numbers next to 0.
-static std::optional<WrittenOut> matchLogOfSoftmax(mp::LogOp log) {
-  auto softmax = peel(log.getInput()).getDefiningOp<mp::SoftmaxOp>();
-  if (!softmax || softmax.getFlatten())
-    return std::nullopt;
-  WrittenOut found;
-  found.kind = mp::LogSoftmaxOp::getOperationName().split('.').second;
-  found.meaning = getMeaning(found.kind, log.getContext());
-  found.members = {softmax, log};
-  found.small.push_back(softmax.getResult());
-  found.result = log;
-  found.input = softmax.getInput();
-  found.axes.push_back(int64_t(softmax.getAxis()));
-  return found;
-}
-
 /// A norm of rows, or rows over one.
 static std::optional<WrittenOut> matchRows(Operation *op) {
   std::optional<Length> length = mpopt::matchLength(op);
@@ -105,8 +88,6 @@ static std::optional<WrittenOut> matchLogOfRunningSum(mp::LogOp log) {
 std::vector<WrittenOut> mpopt::findWrittenOut(ModuleOp module) {
   std::vector<WrittenOut> found;
   module.walk([&](mp::LogOp log) {
-    if (std::optional<WrittenOut> logarithm = matchLogOfSoftmax(log))
-      found.push_back(std::move(*logarithm));
     if (std::optional<WrittenOut> logarithm = matchLogOfRunningSum(log))
       found.push_back(std::move(*logarithm));
   });

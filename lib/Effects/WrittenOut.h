@@ -26,9 +26,6 @@ struct WrittenOut : Composite {
   /// The values whose roundings average out: those in front of a norm's mean,
   /// and the mean as its root reads it. Past rounding they would count.
   llvm::SmallVector<mlir::Value, 8> averaged;
-  /// Values of which the least count: numbers next to 0 in front of a
-  /// logarithm. Subnormal ones would count past rounding.
-  llvm::SmallVector<mlir::Value, 1> small;
   /// The length of a norm of rows, or of rows over their lengths.
   std::optional<Length> length;
 };

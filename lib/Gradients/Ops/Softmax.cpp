@@ -253,6 +253,42 @@ static std::optional<double> squareByClass(const AbstractValue &logits,
   return sum / count;
 }
 
+/// The gradient dL of the logarithm of the probabilities y that `grad` = dL / y
+/// is; of log(y + epsilon), too, as every loss that is written out has. Null
+/// for other gradients.
+static Value findGradOfLogarithm(Value grad, Value y) {
+  auto quotient = peel(grad).getDefiningOp<mp::DivOp>();
+  if (!quotient)
+    return {};
+  Value of = peel(quotient.getRhs());
+  if (auto sum = of.getDefiningOp<mp::AddOp>())
+    if (std::optional<std::pair<Value, double>> split = splitNumber(sum);
+        split && split->second > 0)
+      of = peel(split->first);
+  return of == peel(y) ? quotient.getLhs() : Value();
+}
+
+/// dL - y sum(dL): the probability that dL is divided by is the one that the
+/// softmax multiplies with.
+static void spreadOfLogarithm(mp::SoftmaxGradOp op, Value grad, double count,
+                              double collisions, BackwardSpreadContext &ctx) {
+  AbstractValue value = ctx.of(grad);
+  for (CellRef cell : value.mutableCells()) {
+    double square = cell.variance * (1 - 2 / count + collisions) +
+                    cell.mean * cell.mean * (count * collisions - 1);
+    cell.mean = 0;
+    cell.variance = std::max(square, 0.0);
+    double peak = std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi));
+    cell.likelyLo = cell.lo = -2 * peak;
+    cell.likelyHi = cell.hi = 2 * peak;
+  }
+  value = AbstractValue(AbstractValue::Dims(value.dims()), value.cells());
+  value.source = LikelySource::Propagated;
+  Spread spread = ctx.spread(grad);
+  spread.axes = ctx.spread(op.getOutput()).axes;
+  ctx.give(0, std::move(value), spread);
+}
+
 static void spreadSoftmaxGrad(mp::SoftmaxGradOp op,
                               BackwardSpreadContext &ctx) {
   Value grad = op.getGrad(), y = op.getOutput();
@@ -265,6 +301,8 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op,
       std::max<int64_t>(TransferContext::dimOf(y, *axis).value_or(1), 1));
   Moments p = ctx.moments(peel(y));
   double collisions = std::clamp(n * p.square, 1 / n, 1.0);
+  if (Value logarithm = findGradOfLogarithm(grad, y))
+    return spreadOfLogarithm(op, logarithm, n, collisions, ctx);
   double passed;
   auto softmax = peel(y).getDefiningOp<mp::SoftmaxOp>();
   if (auto rows = softmax ? rowsOf(softmax, ctx) : std::nullopt) {
