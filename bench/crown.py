@@ -3,8 +3,8 @@
 
     bench/crown.py [--json FILE]
 
-auto_LiRPA and onnxsim have to be importable (`pip install --no-deps auto_LiRPA onnxsim rich` in a scratch
-environment beside the project's). Networks have weights from seed 0; the box is [0, 1] or a point of it and
+auto_LiRPA and onnxsim have to be importable: in an environment of its own, `pip install numpy==1.26.4 torch==2.1.2
+onnx==1.16.2` and `pip install --no-deps auto_LiRPA onnxsim rich tqdm appdirs markdown_it_py mdurl pygments ml_dtypes`. Networks have weights from seed 0; the box is [0, 1] or a point of it and
 0.004 each way. For each tensor in front of a relu and each output, the distance of mpopt's least and largest bound
 over that of CROWN's (of its intervals in `IBP`), as a geometric mean over tensors; seconds are of one check, and of
 CROWN alone.
@@ -70,6 +70,8 @@ def crown(module, low, high):
     if "remove_duplicate" not in inspect.signature(members).parameters:
         BoundedModule._named_members = lambda self, *given, remove_duplicate=True, **named: members(
             self, *given, **named)
+    # It subscripts nodes, which PyTorch's own export made possible up to 1.12.
+    torch._C.Node.__getitem__ = lambda node, key: getattr(node, node.kindOf(key))(key)
     bounded = BoundedModule(module, low)
     box = BoundedTensor((low + high) / 2, PerturbationLpNorm(norm=math.inf, x_L=low, x_U=high))
     found, seconds = {}, {}
@@ -112,7 +114,8 @@ def measure(name, module, shape, radius, folder):
         centre - radius, centre + radius)
     widths, seconds = crown(module, low, high)
     path = folder / "m.onnx"
-    torch.onnx.export(module, (low,), path, input_names=["x"], output_names=["y"], dynamo=False)
+    exporter = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
+    torch.onnx.export(module, (low,), str(path), input_names=["x"], output_names=["y"], **exporter)
     simple = folder / "s.onnx"
     onnx.save(simplify(onnx.load(path))[0], simple)
     row = {"network": name, "radius": radius, "IBP": ratio(widths["IBP"], widths["CROWN"]),
