@@ -201,17 +201,13 @@ void LayerFaults::judgeSums() {
 /// MP426 of rows, which the weight gradient adds over: those of the batch that
 /// the model was exported with.
 void LayerFaults::judgeRows() {
-  // TransformerEngine takes any multiple of 8, torchao of 16.
-  constexpr int64_t kRows = 8;
   const Fp8Recipe &recipe = *config.fp8.recipe;
-  if (config.fp8.misfits == TrainFp8::Misfits::Padded ||
-      recipe.wideWeightGradient)
-    return;
+  int64_t multiple = getTokenMultiple(config.fp8);
   const LayerReport *first = nullptr;
   unsigned count = 0;
   for (const LayerReport &layer : report.layers) {
     bool isLinear = layer.op.type == "MatMul" || layer.op.type == "Gemm";
-    if (!isLinear || layer.kept || layer.m <= 0 || layer.m % kRows == 0 ||
+    if (!isLinear || layer.kept || layer.m <= 0 || layer.m % multiple == 0 ||
         layer.k % recipe.multiple || layer.n % recipe.multiple)
       continue;
     first = first ? first : &layer;
@@ -221,7 +217,7 @@ void LayerFaults::judgeRows() {
     blame("fp8-sizes", config.fp8.by,
           "the weight gradient at '" + first->output + "' adds over " +
               Twine(first->m) + (first->m == 1 ? " row" : " rows") +
-              ", no multiple of " + Twine(kRows) +
+              ", no multiple of " + Twine(multiple) +
               ", which kernels of the recipe need" +
               (count > 1 ? "; so do those of " + Twine(count - 1).str() +
                                " more layers"

@@ -99,6 +99,24 @@ void mpopt::judgeHistory(const Section &section, StringRef lengthKey,
 // Layers
 //===----------------------------------------------------------------------===//
 
+int64_t mpopt::getTokenMultiple(const TrainFp8 &fp8) {
+  const OperandScaling &input = fp8.recipe->input;
+  if (!fp8.isTorchao && input.grain != OperandScaling::Grain::Row) {
+    // TransformerEngine: utils.py, assert_dim_for_fp8_exec, for all recipes;
+    // csrc/quantizer.cpp for MXFP8 and NVFP4, whose blocks lie along the tokens
+    // in the product of the weight's gradient.
+    constexpr int64_t kLeast = 8, kLargestBlock = 32;
+    return input.size <= kLargestBlock ? std::max(kLeast, input.size) : kLeast;
+  }
+  if (fp8.misfits == TrainFp8::Misfits::Padded ||
+      fp8.recipe->wideWeightGradient)
+    return 1;
+  // torch._scaled_mm adds over multiples of 16, torchao's
+  // blockwise_fp8_training/kernels.py over whole blocks.
+  constexpr int64_t kLeast = 16;
+  return std::max(kLeast, input.size);
+}
+
 static bool isTaken(StringRef name, const TrainFp8 &fp8) {
   return llvm::any_of(fp8.filters,
                       [&](StringRef filter) { return name.contains(filter); });

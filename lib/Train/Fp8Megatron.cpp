@@ -171,11 +171,7 @@ static void readEnds(const Section &flags, bool isFp4, TrainFp8 &fp8) {
 }
 
 /// Sizes of the shard that a rank holds, and the tokens of one pass over them.
-/// TransformerEngine (pytorch/utils.py, assert_dim_for_fp8_exec) takes any
-/// multiple of 8 for tokens; scales of blocks lie along them in the product of
-/// the weight's gradient.
-static void judgeSizes(const Section &flags, const Fp8Recipe &recipe) {
-  constexpr int64_t kTokens = 8;
+static void judgeSizes(const Section &flags, const TrainFp8 &fp8) {
   int64_t ranks = flags.integer("tensor-model-parallel-size", 1).value_or(1);
   int64_t context = flags.integer("context-parallel-size", 1).value_or(1);
   bool isSplit = flags.has("sequence-parallel");
@@ -192,14 +188,14 @@ static void judgeSizes(const Section &flags, const Fp8Recipe &recipe) {
                       ", which kernels of the recipe need");
   };
   if (std::optional<int64_t> size = flags.integer("hidden-size", 1))
-    judge("hidden-size", *size, 1, recipe.multiple);
+    judge("hidden-size", *size, 1, fp8.recipe->multiple);
   if (std::optional<int64_t> size = flags.integer("ffn-hidden-size", 1))
-    judge("ffn-hidden-size", *size, ranks, recipe.multiple);
+    judge("ffn-hidden-size", *size, ranks, fp8.recipe->multiple);
   std::optional<int64_t> length = flags.integer("seq-length", 1);
   std::optional<int64_t> batch = flags.integer("micro-batch-size", 1);
   if (length && batch && *length < INT32_MAX && *batch < INT32_MAX)
     judge("seq-length", *length * *batch, context * (isSplit ? ranks : 1),
-          recipe.input.size == 32 ? 32 : kTokens);
+          getTokenMultiple(fp8));
 }
 
 void mpopt::readMegatronFp8(ConfigReader &reader, const Section &flags) {
@@ -243,7 +239,7 @@ void mpopt::readMegatronFp8(ConfigReader &reader, const Section &flags) {
                   "is local, which has no FP8: it needs transformer_engine");
     readEnds(flags, fp4 && !format, fp8);
     if (fp8.recipe)
-      judgeSizes(flags, *fp8.recipe);
+      judgeSizes(flags, fp8);
   }
   if (format && !isOpen)
     judgeRecipe(flags, recipe, fp8);

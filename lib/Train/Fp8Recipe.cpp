@@ -51,6 +51,13 @@ static void judgeFp4(const Section &recipe, const TrainFp8 &fp8) {
         "stay in BF16 (disable)");
 }
 
+/// DelayedScaling has two algorithms.
+static void judgeAlgorithm(const Section &section, StringRef algorithm) {
+  if (algorithm != "max" && algorithm != "most_recent")
+    section.blame(kRefused, "amax_compute_algo",
+                  "is " + shown(algorithm) + ", none of max and most_recent");
+}
+
 /// Fields that the class of the recipe refuses or does not have.
 static void judgeFields(const Section &recipe, StringRef name) {
   bool isOfBlocks = name == "block128", isDelayed = name.starts_with("delayed"),
@@ -77,10 +84,7 @@ static void judgeFields(const Section &recipe, StringRef name) {
       recipe.blame(kRefused, key,
                    "is a field of DelayedScaling alone, and the recipe has "
                    "scales of the tensor itself");
-  if (std::string algorithm = recipe.word("amax_compute_algo").value_or("max");
-      algorithm != "max" && algorithm != "most_recent")
-    recipe.blame(kRefused, "amax_compute_algo",
-                 "is " + shown(algorithm) + ", none of max and most_recent");
+  judgeAlgorithm(recipe, recipe.word("amax_compute_algo").value_or("max"));
   if (std::string format = recipe.word("fp8_format").value_or("E4M3");
       isFp4 && StringRef(format).upper() != "E4M3")
     recipe.blame(kRefused, "fp8_format",
@@ -161,9 +165,7 @@ static bool isAllTrue(const ConfigNode *setting) {
 static void judgeEngine(const Section &settings, TrainFp8 &fp8) {
   std::string algorithm =
       StringRef(settings.word("amax_compute_algo").value_or("max")).lower();
-  if (algorithm != "max" && algorithm != "most_recent")
-    settings.blame(kRefused, "amax_compute_algo",
-                   "is " + shown(algorithm) + ", none of max and most_recent");
+  judgeAlgorithm(settings, algorithm);
   if (settings.truth("use_mxfp8_block_scaling") == true) {
     // Fields that have the launcher's own default are not passed on.
     fp8.setRecipe("mxfp8");
@@ -228,6 +230,7 @@ void mpopt::readAccelerateFp8(ConfigReader &reader, const Section &top,
       StringRef(settings.word("backend").value_or("TE")).upper();
   bool isTorch = backend == "AO" || backend == "TORCHAO";
   fp8.setRecipe(isTorch ? "current" : "delayed");
+  fp8.isTorchao = isTorch;
   if (!settings)
     return;
   judgeOthers(settings, isTorch ? "AO" : backend);

@@ -87,6 +87,7 @@ static void readFloat8(ConfigReader &reader, const Section &float8) {
                  .StartsWith("mxfp8", "mxfp8")
                  .Default("");
   fp8.setRecipe(own.empty() ? StringRef("current") : own);
+  fp8.isTorchao = true;
   if (own.empty())
     float8.blame(kRefused, "recipe_name",
                  "is " + shown(recipe) +

@@ -42,6 +42,8 @@ struct TrainFp8 {
   int64_t keptAtStart = 0, keptAtEnd = 0;
   /// Layers of other sizes: padded, passed over, or refused by kernels.
   enum class Misfits { Refused, Padded, PassedOver } misfits = Misfits::Refused;
+  /// Whether torchao multiplies; else TransformerEngine.
+  bool isTorchao = false;
   /// The least amax, where it is said to be 0 or so small that the largest
   /// code over it leaves FP32: zeros have no scale then.
   std::optional<TrainKey> noEpsilon;
@@ -52,6 +54,9 @@ struct TrainFp8 {
   /// Switches on the named recipe; nothing is in FP8 if there is none.
   void setRecipe(llvm::StringRef name);
 };
+
+/// The number of which the tokens of a pass over a rank's layers are multiples.
+int64_t getTokenMultiple(const TrainFp8 &fp8);
 
 /// A layer that multiplies with a parameter.
 struct LinearLayer {

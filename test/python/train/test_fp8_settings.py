@@ -255,9 +255,14 @@ def test_recipe_of_the_precision(found, models):
         assert done.returncode == 2 and done.stderr.count("\n") == 1 and "--precision" in done.stderr
 
 
-@pytest.mark.parametrize("rows, config, is_found", [(32, {}, False), (34, {}, True), (1, {}, True), (34, {"pad_inner_dim": True}, False)])
+OWN = {"schema": "mpopt-fp8-recipe/1"}
+
+
+@pytest.mark.parametrize("rows, config, is_found", [
+    (32, {}, False), (34, {}, True), (1, {}, True), (34, {"pad_inner_dim": True}, False), (24, {}, False), (24, ROWS, True), (24, {"recipe_name": "tensorwise", "pad_inner_dim": False}, True),
+    (24, {"recipe_name": "rowwise_with_gw_hp", "pad_inner_dim": False}, False), (16, OWN | {"recipe": "MXFP8BlockScaling"}, True), (32, OWN | {"recipe": "MXFP8BlockScaling"}, False)])
 def test_rows_of_a_batch(found, models, rows, config, is_found):
-    """The weight gradient adds over them."""
+    """The weight gradient adds over them: multiples of 8 by TransformerEngine, of 16 by torchao, of MXFP8's blocks by both."""
     model = onnx.load(models / "fits.onnx")
     for value in (*model.graph.input, *model.graph.output):
         value.type.tensor_type.shape.dim[0].dim_value = rows
