@@ -86,6 +86,15 @@ static Axes axesOfLookup(Value table, Value indices) {
                                                    : 0;
 }
 
+/// The axes along which a factor differs that is 0 or 1 as inputs say: truth
+/// values, be they cast and viewed.
+static Axes axesOfFactor(Value factor, int64_t rank) {
+  Value mask = peel(factor, Peel::CastsAndViews);
+  return getElementType(mask).isInteger(1) && !isConstant(mask)
+             ? axesOfChoice(factor, rank)
+             : 0;
+}
+
 /// The axes at some index of which all elements are 0.
 static Axes findZeroAxes(Value value, const ShapeFacts &shapes,
                          unsigned depth = 8) {
@@ -102,7 +111,8 @@ static Axes findZeroAxes(Value value, const ShapeFacts &shapes,
       hasRole(op, Role::KeepsZeros | Role::Rectifier | Role::Square))
     return inner(0);
   if (hasRole(op, Role::Multiplication) && op->getNumOperands() == 2)
-    return inner(0) | inner(1);
+    return inner(0) | inner(1) | axesOfFactor(op->getOperand(0), rank) |
+           axesOfFactor(op->getOperand(1), rank);
   if (hasRole(op, Role::Subtraction)) {
     // The row's deviations from its mean.
     Operation *mean = getMaker(op->getOperand(1));
@@ -138,24 +148,43 @@ static Axes findZeroAxes(Value value, const ShapeFacts &shapes,
       .Default(Axes(0));
 }
 
-bool mpopt::sumsZeroRow(Value value, const ShapeFacts &shapes) {
-  // A root of a mean of squares, with casts.
+/// Which axes are reduced, and which of the operand have an index at which all
+/// elements are 0.
+static std::optional<std::pair<Axes, Axes>>
+findReducedRows(Value value, const ShapeFacts &shapes) {
+  // A root of a mean of squares times a number or two, with casts.
   constexpr unsigned kMost = 4;
   for (unsigned step = 0; step < kMost; ++step) {
     Operation *op = getMaker(value, Peel::CastsAndViews);
     if (!op || op->getNumOperands() == 0)
-      return false;
+      return std::nullopt;
     if (hasRole(op, Role::Reduction)) {
       auto axes = getReducedAxes(op, shapes);
-      Axes zero = findZeroAxes(op->getOperand(0), shapes);
-      if (axes)
-        for (int64_t axis : *axes)
-          zero &= ~axisBit(axis);
-      return axes && zero;
+      if (!axes)
+        return std::nullopt;
+      Axes reduced = 0;
+      for (int64_t axis : *axes)
+        reduced |= axisBit(axis);
+      return std::make_pair(reduced, findZeroAxes(op->getOperand(0), shapes));
     }
-    if (!hasRole(op, Role::KeepsZeros | Role::Root))
-      return false;
-    value = op->getOperand(0);
+    auto split = hasRole(op, Role::Multiplication | Role::Division)
+                     ? splitNumber(op)
+                     : std::nullopt;
+    bool isScaled = split && (!hasRole(op, Role::Division) ||
+                              split->first == op->getOperand(0));
+    if (!isScaled && !hasRole(op, Role::KeepsZeros | Role::Root))
+      return std::nullopt;
+    value = isScaled ? split->first : op->getOperand(0);
   }
-  return false;
+  return std::nullopt;
+}
+
+bool mpopt::sumsZeroRow(Value value, const ShapeFacts &shapes) {
+  auto found = findReducedRows(value, shapes);
+  return found && (found->second & ~found->first);
+}
+
+bool mpopt::sumsWholeZeroRow(Value value, const ShapeFacts &shapes) {
+  auto found = findReducedRows(value, shapes);
+  return found && found->second && !(found->second & found->first);
 }

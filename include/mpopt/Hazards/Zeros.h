@@ -38,6 +38,10 @@ bool isNonZeroForZeros(mlir::Value value, unsigned depth = 16);
 /// altogether: of padding, of a masked position, or a table's row of zeros.
 bool sumsZeroRow(mlir::Value value, const ShapeFacts &shapes);
 
+/// The same of rows that are 0 whichever elements a mask leaves: it chooses
+/// none within a row.
+bool sumsWholeZeroRow(mlir::Value value, const ShapeFacts &shapes);
+
 /// True if nothing is known of the value; rules then do not report what may
 /// follow from it.
 bool isUnknown(mlir::Value value, const RangeAnalysis &ranges);

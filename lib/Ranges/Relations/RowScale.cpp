@@ -36,6 +36,24 @@ bool relations::isNotNegative(Value value, TransferContext &ctx) {
   });
 }
 
+/// The number that an element is chosen against, and s of `s <= number ? c : s`
+/// in any of its spellings: one where the other is chosen is no larger than c.
+static Value getChosenLarge(mp::WhereOp where) {
+  Operation *test = where.getCondition().getDefiningOp();
+  bool isBelow =
+      isa_and_present<mp::EqualOp, mp::LessOp, mp::LessEqualOp>(test);
+  if (!isBelow && !isa_and_present<mp::GreaterOp, mp::GreaterEqualOp>(test))
+    return {};
+  Value least = isBelow ? where.getLhs() : where.getRhs();
+  Value kept = isBelow ? where.getRhs() : where.getLhs();
+  std::optional<double> number = getSplatConstant(least);
+  std::optional<double> edge = getSplatConstant(test->getOperand(1));
+  return number && edge && *number >= *edge &&
+                 isSameExpression(test->getOperand(0), kept)
+             ? kept
+             : Value();
+}
+
 Value relations::peelGuards(Value value, Rounding &error,
                             TransferContext &ctx) {
   for (unsigned depth = 0; depth < 4; ++depth) {
@@ -45,6 +63,11 @@ Value relations::peelGuards(Value value, Rounding &error,
       return value;
     if (isa<mp::ReluOp>(op)) {
       value = op->getOperand(0);
+    } else if (auto where = dyn_cast<mp::WhereOp>(op)) {
+      Value kept = getChosenLarge(where);
+      if (!kept)
+        return value;
+      value = kept;
     } else if (auto clip = dyn_cast<mp::ClipOp>(op)) {
       if (clip.getMax())
         return value;
@@ -371,4 +394,16 @@ relations::matchQuotient(Operation *op, TransferContext &ctx) {
     return std::make_pair(other, *scale);
   }
   return std::nullopt;
+}
+
+bool relations::isQuotientByOwnMaximum(Operation *op, TransferContext &ctx) {
+  if (!isa_and_present<mp::DivOp, mp::MulOp>(op))
+    return false;
+  auto found = ctx.at(op, [&] { return matchQuotient(op, ctx); });
+  if (!found || !isa_and_present<mp::ReduceMaxOp>(found->second.reduction))
+    return false;
+  const auto &[dividend, scale] = *found;
+  auto abs = peel(scale.of, Peel::Rounded).getDefiningOp<mp::AbsOp>();
+  return isSameExpression(dividend, scale.of) ||
+         (abs && isSameExpression(dividend, abs.getInput()));
 }

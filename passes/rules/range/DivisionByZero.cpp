@@ -12,9 +12,14 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Ranges/Value/TransferContext.h"
+
+#include "llvm/ADT/SetVector.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_DIVISIONBYZERO
@@ -69,6 +74,21 @@ static FixAction clampAwayFromZero(Operation *op, Value divisor,
   return {};
 }
 
+/// True if the quotient's elements may be replaced on their way: those of a row
+/// that is 0 are then left out.
+static bool isChosenFrom(Value quotient) {
+  constexpr size_t kMost = 64; // ops, a bound on time alone
+  llvm::SetVector<Value> reached;
+  reached.insert(quotient);
+  for (size_t at = 0; at < reached.size() && at < kMost; ++at)
+    for (Operation *user : reached[at].getUsers()) {
+      if (isa<mp::WhereOp, mp::MaskedFillOp>(user))
+        return true;
+      reached.insert(user->getResults().begin(), user->getResults().end());
+    }
+  return reached.size() >= kMost;
+}
+
 void DivisionByZero::judge(Operation *op, const RangeAnalysis &ranges) {
   Value divisor = getDivisor(op);
   if (!divisor || !isa<FloatType>(getElementType(divisor)) ||
@@ -77,13 +97,21 @@ void DivisionByZero::judge(Operation *op, const RangeAnalysis &ranges) {
   std::optional<Certainty> sure = mayBeZero(divisor, ranges);
   if (!sure)
     return;
+  bool isOfZeroRow = *sure == Certainty::Possible &&
+                     sumsWholeZeroRow(divisor, ranges.context().shapes()) &&
+                     !isChosenFrom(op->getResult(0));
+  if (isOfZeroRow)
+    sure = Certainty::Likely;
   // A divisor that is 0 in some channels of a constant, say: not all of it.
   FindingBuilder finding = report(op, op->getResult(0), *sure);
   bool counts = isCount(divisor, ranges);
   if (counts && isTrained(op))
     finding.reachedByTraining();
   auto lost = findLostOfTable(divisor, ranges);
-  if (lost.empty()) {
+  if (isOfZeroRow) {
+    finding.message("the divisor is 0 for a row that is 0 altogether: one that "
+                    "a mask hides, or padding");
+  } else if (lost.empty()) {
     finding.message("the divisor " + describeZero(divisor, *sure, ranges));
   } else {
     std::string dtype = getDtypeName(getElementType(divisor));

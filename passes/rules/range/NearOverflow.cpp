@@ -8,6 +8,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Relations/RelationSupport.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_NEAROVERFLOW
@@ -47,9 +48,13 @@ static bool makesCodes(Operation *op, const RangeAnalysis &ranges) {
   auto cast = dyn_cast<mp::CastOp>(op);
   const FloatFormat *format =
       cast ? getFloatFormat(getElementType(cast.getResult())) : nullptr;
-  return format && format->bits == 8 &&
-         (cast.getSaturate() ||
-          ranges.magnitudes(cast.getResult()).bound < format->overflowFrom);
+  if (!format || format->bits != 8)
+    return false;
+  // A scale without a guard may be subnormal, and half of what it should be.
+  return cast.getSaturate() ||
+         ranges.magnitudes(cast.getResult()).bound < format->overflowFrom ||
+         relations::isQuotientByOwnMaximum(
+             getMaker(cast.getInput(), Peel::CastsAndViews), ranges.context());
 }
 
 void NearOverflow::judge(Operation *op, Value value) {

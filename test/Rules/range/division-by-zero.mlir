@@ -123,3 +123,48 @@ func.func @schedule(%x: tensor<8xbf16>, %t: tensor<1xi64> {mp.assume = {lo = 0.0
   %1 = mp.div %x, %s : (tensor<8xbf16>, tensor<1xbf16>) -> tensor<8xbf16>
   return %0, %1 : tensor<8xbf16>, tensor<8xbf16>
 }
+
+// -----
+
+// A row that the mask hides has no largest magnitude.
+func.func @masked_rows(%x: tensor<8x64xf32> {mp.assume = {lo = -4.0 : f64, hi = 4.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}, %mask: tensor<8x1xi1>) -> tensor<8x64xf32> {
+  %m = mp.cast %mask : (tensor<8x1xi1>) -> tensor<8x1xf32>
+  %0 = mp.mul %x, %m : (tensor<8x64xf32>, tensor<8x1xf32>) -> tensor<8x64xf32>
+  %1 = mp.abs %0 : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  %2 = mp.reduce_max %1 {axes = array<i64: 1>, keep_dims = true} : (tensor<8x64xf32>) -> tensor<8x1xf32>
+  %c = mp.constant dense<448.0> : tensor<f32>
+  // expected-note @below {{divisor in}}
+  %3 = mp.div %2, %c : (tensor<8x1xf32>, tensor<f32>) -> tensor<8x1xf32>
+  // expected-error @below {{the divisor is 0 for a row that is 0 altogether: one that a mask hides, or padding [MP206 likely]}}
+  %4 = mp.div %0, %3 : (tensor<8x64xf32>, tensor<8x1xf32>) -> tensor<8x64xf32>
+  return %4 : tensor<8x64xf32>
+}
+
+// -----
+
+// What is left of such a row is replaced.
+func.func @replaced_rows(%x: tensor<8x64xf32> {mp.assume = {lo = -4.0 : f64, hi = 4.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}, %mask: tensor<8x1xi1>) -> tensor<8x64xf32> {
+  %m = mp.cast %mask : (tensor<8x1xi1>) -> tensor<8x1xf32>
+  %0 = mp.mul %x, %m : (tensor<8x64xf32>, tensor<8x1xf32>) -> tensor<8x64xf32>
+  %1 = mp.abs %0 : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  // expected-note @below {{divisor in}}
+  %2 = mp.reduce_max %1 {axes = array<i64: 1>, keep_dims = true} : (tensor<8x64xf32>) -> tensor<8x1xf32>
+  // expected-error @below {{the divisor may be 0 [MP206 possible]}}
+  %3 = mp.div %0, %2 : (tensor<8x64xf32>, tensor<8x1xf32>) -> tensor<8x64xf32>
+  %4 = mp.where %mask, %3, %0 : (tensor<8x1xi1>, tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  return %4 : tensor<8x64xf32>
+}
+
+// -----
+
+// A mask of elements seldom hides a whole row.
+func.func @masked_elements(%x: tensor<8x64xf32> {mp.assume = {lo = -4.0 : f64, hi = 4.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}, %mask: tensor<8x64xi1>) -> tensor<8x64xf32> {
+  %m = mp.cast %mask : (tensor<8x64xi1>) -> tensor<8x64xf32>
+  %0 = mp.mul %x, %m : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  %1 = mp.abs %0 : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  // expected-note @below {{divisor in}}
+  %2 = mp.reduce_max %1 {axes = array<i64: 1>, keep_dims = true} : (tensor<8x64xf32>) -> tensor<8x1xf32>
+  // expected-error @below {{the divisor may be 0 [MP206 possible]}}
+  %3 = mp.div %0, %2 : (tensor<8x64xf32>, tensor<8x1xf32>) -> tensor<8x64xf32>
+  return %3 : tensor<8x64xf32>
+}

@@ -68,6 +68,9 @@ QUANTISERS = {
                      ("Pow", "two", "e", "s"), ("Div", "x", "s", "q")],
     "inverse of a power": [("Clip", "m", "eps", "g"), ("Div", "g", "last", "d"), ("Log", "d", "l"), ("Mul", "l", "log2e", "w"), ("Ceil", "w", "e"),
                            ("Pow", "two", "e", "s"), ("Reciprocal", "s", "r"), ("Mul", "x", "r", "q")],
+    "no guard": [("Div", "m", "last", "s"), ("Div", "x", "s", "q")],
+    "choice": [("Div", "m", "last", "d"), ("Equal", "d", "zero", "e"), ("Where", "e", "one", "d", "s"), ("Div", "x", "s", "q")],
+    "choice of what is above": [("Div", "m", "last", "d"), ("Greater", "d", "zero", "e"), ("Where", "e", "d", "one", "s"), ("Div", "x", "s", "q")],
     "headroom": [("Clip", "m", "eps", "g"), ("Mul", "g", "room", "d"), ("Div", "d", "last", "s"), ("Div", "x", "s", "q")],
 }
 
@@ -80,7 +83,7 @@ def test_quantiser_of_the_graph(tmp_path, form, axes):
              *(helper.make_node(name, operands, [result]) for name, *operands, result in QUANTISERS[form]),
              helper.make_node("Cast", ["q"], ["c"], to=TensorProto.FLOAT8E4M3FN, saturate=0),
              helper.make_node("Cast", ["c"], ["y"], to=TensorProto.FLOAT)]
-    constants = {"eps": np.float32(1e-12), "last": np.float32(448), "room": np.float32(2),
+    constants = {"eps": np.float32(1e-12), "last": np.float32(448), "room": np.float32(2), "one": np.float32(1), "zero": np.float32(0),
                  "two": np.float32(2), "ln2": np.float32(np.log(2)), "log2e": np.float32(1 / np.log(2)), **({"axes": np.asarray(axes)} if axes else {})}
     report = check(save(tmp_path / "m.onnx", nodes, constants), bound=100)
     assert not {"MP211", "MP213"} & {finding["rule"] for finding in report["findings"]}

@@ -67,6 +67,10 @@ std::optional<double> rowLength(mlir::Value value,
 /// that put its axes back; null if there is none.
 mlir::Operation *getReduction(mlir::Value value, Rounding *error = nullptr);
 
+/// True if `op` divides numbers by the largest magnitude among them, times a
+/// number and behind guards: a quantiser that the graph itself computes.
+bool isQuotientByOwnMaximum(mlir::Operation *op, TransferContext &ctx);
+
 /// Takes what is expected of another value of the same shape, if anything is.
 void expectLike(AbstractValue &value, const AbstractValue &expected);
 /// Cuts what is expected to an interval.
