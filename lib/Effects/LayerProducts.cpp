@@ -7,6 +7,7 @@
 #include "mpopt/Dialect/ModuleNames.h"
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
@@ -14,6 +15,7 @@
 #include "mpopt/Effects/ProductEffects.h"
 #include "mpopt/Gradients/GradientAnalysis.h"
 #include "mpopt/Hazards/FlushedShare.h"
+#include "mpopt/Hazards/Zeros.h"
 #include "mpopt/Propagate/AddedTerms.h"
 #include "mpopt/Propagate/ErrorMoments.h"
 #include "mpopt/Propagate/MeanSquare.h"
@@ -352,9 +354,13 @@ static double zeroGroups(const ScaledOperand &operand,
   std::optional<size_t> axis = operand.layout.firstContracted();
   bool alongPositions = axis && (int(*axis) == spread.axes.batch ||
                                  spread.axes.isPosition(int64_t(*axis)));
-  return alongPositions && operand.scaling.grain == Grain::Row
-             ? 0
-             : spread.zeroRows;
+  if (alongPositions && operand.scaling.grain == Grain::Row)
+    return 0;
+  // The weight's gradient reads positions as columns.
+  auto transpose = operand.input.getDefiningOp<mp::TransposeOp>();
+  Value rows = transpose ? transpose.getInput() : operand.input;
+  return std::max(spread.zeroRows,
+                  shareOfZeroRows(rows, ranges, alongPositions));
 }
 
 LayerReport::Operand ScaledLayers::describeOperand(const ScaledOperand &operand,

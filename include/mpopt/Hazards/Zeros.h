@@ -42,6 +42,11 @@ bool sumsZeroRow(mlir::Value value, const ShapeFacts &shapes);
 /// none within a row.
 bool sumsWholeZeroRow(mlir::Value value, const ShapeFacts &shapes);
 
+/// The expected share of a value's rows along its last axis that are 0
+/// altogether; `inRuns` of those alone that lie next to each other, as padding.
+double shareOfZeroRows(mlir::Value value, const RangeAnalysis &ranges,
+                       bool inRuns);
+
 /// True if nothing is known of the value; rules then do not report what may
 /// follow from it.
 bool isUnknown(mlir::Value value, const RangeAnalysis &ranges);

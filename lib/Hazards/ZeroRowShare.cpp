@@ -1,0 +1,246 @@
+//===- ZeroRowShare.cpp - How many rows are 0 altogether
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A row lies along the last axis. Rows become 0 by a mask with one element for
+// each, or behind a softmax over one score, whose gradient is 0; they stay 0
+// under functions of which 0 is a fixed point, and under products without a
+// bias. Summands are taken to have their rows of zeros in common. Not covered:
+// convolutions, sums over rows, and tables.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Hazards/Zeros.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/ActivationOps.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Dialect/ProductOperands.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/OpKind.h"
+#include "mpopt/Ranges/Value/FunctionOf.h"
+#include "mpopt/Ranges/Value/TransferContext.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+class ZeroRowShare {
+public:
+  ZeroRowShare(const RangeAnalysis &ranges, bool inRuns)
+      : ranges(ranges), inRuns(inRuns) {}
+
+  double of(Value value);
+
+private:
+  double compute(Operation *op, Value value);
+  double ofProduct(Operation *op);
+  double ofFactors(Operation *op, Value value);
+  double leastOf(ValueRange values);
+
+  const RangeAnalysis &ranges;
+  bool inRuns;
+  llvm::DenseMap<Value, double> known;
+};
+} // namespace
+
+static int64_t lastDim(Value value) {
+  MaybeShape shape = getShape(value);
+  return shape && !shape->empty() ? shape->back() : -1;
+}
+
+/// Two events that have nothing to do with each other.
+static double either(double one, double other) {
+  return 1 - (1 - one) * (1 - other);
+}
+
+/// The share of a factor's elements that are 0 where truth values say so.
+static double shareOfFalse(Value factor, const RangeAnalysis &ranges,
+                           unsigned depth = 8) {
+  Operation *op = factor.getDefiningOp();
+  if (!op || depth == 0)
+    return 0;
+  auto inner = [&](unsigned operand) {
+    return shareOfFalse(op->getOperand(operand), ranges, depth - 1);
+  };
+  if (auto cast = dyn_cast<mp::CastOp>(op);
+      cast && getElementType(cast.getInput()).isInteger(1)) {
+    const AbstractValue &truth = ranges.of(cast.getResult());
+    return truth.hasLikely() && !isConstant(factor)
+               ? std::clamp(1 - truth.hull().mean, 0.0, 1.0)
+               : 0;
+  }
+  if (isa<mp::CastOp, mp::TransposeOp>(op) || isViewLike(op))
+    return inner(0);
+  if (hasRole(op, Role::Multiplication) && op->getNumOperands() == 2)
+    return either(inner(0), inner(1));
+  return 0;
+}
+
+/// As many as a mask of 4,096 positions.
+static constexpr int64_t kMostElements = 1 << 24;
+
+/// The elements of a constant; empty if they are not known.
+static std::vector<double> readElements(Value constant,
+                                        const RangeAnalysis &ranges) {
+  std::vector<double> elements;
+  auto op = getMaker<mp::ConstantOp>(constant);
+  auto truths =
+      op ? dyn_cast<DenseElementsAttr>(op.getValue()) : DenseElementsAttr();
+  if (truths && truths.getElementType().isInteger(1) &&
+      truths.getNumElements() <= kMostElements) {
+    llvm::append_range(elements, truths.getValues<bool>());
+  } else if (auto floats = ranges.context().weights(constant);
+             floats && !floats->splat && floats->size() <= kMostElements) {
+    elements.resize(floats->size());
+    floats->read(0, elements);
+  }
+  return elements;
+}
+
+/// The share of rows of a constant of which all elements but one are masked; 0
+/// of what is no constant.
+static double shareOfSingles(Value value, const RangeAnalysis &ranges,
+                             llvm::function_ref<bool(double)> isMasked) {
+  Value constant = peel(value, Peel::Casts);
+  int64_t length = lastDim(constant);
+  std::vector<double> elements = readElements(constant, ranges);
+  if (length < 1 || elements.empty())
+    return 0;
+  double rows = double(elements.size()) / double(length), singles = 0;
+  for (ArrayRef<double> left = elements; !left.empty();
+       left = left.drop_front(length))
+    singles += length - llvm::count_if(left.take_front(length), isMasked) == 1;
+  return singles / rows;
+}
+
+/// The share of a softmax's rows of which one score is left, as the first of a
+/// causal mask: its probability is 1 whatever the score.
+static double shareOfSingles(Value probabilities, const RangeAnalysis &ranges) {
+  auto softmax = probabilities.getDefiningOp<mp::SoftmaxOp>();
+  if (!softmax)
+    return 0;
+  // A probability of e^-100 is no FP32 number.
+  constexpr double kMasked = -100;
+  Operation *op = getMaker(softmax.getInput(), Peel::Casts);
+  if (auto where = dyn_cast_if_present<mp::WhereOp>(op)) {
+    for (bool truth : {true, false}) {
+      std::optional<double> number =
+          getSplatConstant(truth ? where.getLhs() : where.getRhs());
+      if (number && *number <= kMasked)
+        return shareOfSingles(
+            where.getCondition(), ranges,
+            [&](double element) { return (element != 0) == truth; });
+    }
+    return 0;
+  }
+  double share = 0;
+  if (op && hasRole(op, Role::Addition))
+    for (Value added : op->getOperands())
+      share = std::max(share, shareOfSingles(added, ranges, [](double element) {
+                         return element <= kMasked;
+                       }));
+  return share;
+}
+
+/// True if the heads of attention are joined: their rows are 0 together.
+static bool joinsHeads(Operation *op) {
+  auto transpose = op->getOperand(0).getDefiningOp<mp::TransposeOp>();
+  MaybeShape from = getShape(op->getOperand(0)),
+             to = getShape(op->getResult(0));
+  if (!isa<mp::ReshapeOp>(op) || !transpose || !from || !to ||
+      from->size() != 4 || to->empty())
+    return false;
+  auto perm = transpose.getPerm();
+  return perm && *perm == ArrayRef<int64_t>({0, 2, 1, 3}) &&
+         to->back() == (*from)[2] * (*from)[3];
+}
+
+double ZeroRowShare::leastOf(ValueRange values) {
+  double least = 1;
+  for (Value value : values)
+    least = std::min(least, of(value));
+  return values.empty() ? 0 : least;
+}
+
+double ZeroRowShare::ofFactors(Operation *op, Value value) {
+  double rows = 0, masked = 0;
+  for (Value factor : op->getOperands()) {
+    bool isOfRows = lastDim(factor) == 1 && lastDim(value) != 1;
+    if (isOfRows)
+      masked = either(masked, shareOfFalse(factor, ranges));
+    else if (lastDim(factor) == lastDim(value))
+      rows = std::max(rows, of(factor));
+  }
+  return either(rows, masked);
+}
+
+double ZeroRowShare::ofProduct(Operation *op) {
+  std::optional<ProductOperands> product = getProductOperands(op);
+  if (!product || product->bias)
+    return 0;
+  ArrayRef<AxisPart> axes = product->layouts[0].axes;
+  return !axes.empty() && axes.back() == AxisPart::Contracted
+             ? of(op->getOperand(0))
+             : 0;
+}
+
+double ZeroRowShare::compute(Operation *op, Value value) {
+  if (std::optional<double> number = getSplatConstant(value))
+    return *number == 0;
+  if (op->getNumOperands() == 0)
+    return 0;
+  Value first = op->getOperand(0);
+  if (std::optional<Unary> function = getFunction(op);
+      function && op->getNumOperands() == 1) {
+    Interval zero = image(*function, {0, 0});
+    return zero.lo == 0 && zero.hi == 0 ? of(first) : 0;
+  }
+  if (hasRole(op, Role::Multiplication))
+    return ofFactors(op, value);
+  if (hasRole(op, Role::Division))
+    return of(first);
+  if (hasRole(op, Role::Addition | Role::Subtraction | Role::Concatenation))
+    return leastOf(op->getOperands());
+  if (auto transpose = dyn_cast<mp::TransposeOp>(op)) {
+    auto perm = transpose.getPerm();
+    return perm && !perm->empty() && perm->back() + 1 == int64_t(perm->size())
+               ? of(first)
+               : 0;
+  }
+  // Parts, and the gradients of parts.
+  if (joinsHeads(op) || isa<mp::SliceGradOp>(op) ||
+      getOpKind(op) == OpKind::Gather)
+    return of(first);
+  // A row that is cut into several is 0 in each.
+  int64_t before = lastDim(first), now = lastDim(value);
+  if (getOpKind(op) == OpKind::Copy)
+    return before > 0 && now > 0 && before % now == 0 && now > 1 ? of(first)
+                                                                 : 0;
+  if (hasRole(op, Role::KeepsZeros | Role::Rectifier | Role::Square))
+    return of(first);
+  if (auto where = dyn_cast<mp::WhereOp>(op))
+    return leastOf({where.getLhs(), where.getRhs()});
+  if (isa<mp::SoftmaxGradOp>(op))
+    return std::max(of(first),
+                    inRuns ? 0 : shareOfSingles(op->getOperand(1), ranges));
+  return ofProduct(op);
+}
+
+double ZeroRowShare::of(Value value) {
+  auto [entry, isNew] = known.try_emplace(value, 0);
+  Operation *op = value.getDefiningOp();
+  if (!isNew || !op)
+    return entry->second;
+  double share = compute(op, value);
+  return known[value] = share;
+}
+
+double mpopt::shareOfZeroRows(Value value, const RangeAnalysis &ranges,
+                              bool inRuns) {
+  return ZeroRowShare(ranges, inRuns).of(value);
+}
