@@ -65,7 +65,8 @@ def Fp8GradientsInE4m3 : Fp8Rule<"MP783", "fp8-gradients-in-e4m3"> {
   let summary = "a training whose FP8 gradients are E4M3, with one scale a tensor";
   let what = [{
     `fp8_format=Format.E4M3` in `DelayedScaling`, `Float8CurrentScaling` or Accelerate's
-    `TERecipeKwargs`, in a script that trains.
+    `TERecipeKwargs`, in a script that trains; or a cast to E4M3 by the largest magnitude
+    of the tensor of what `backward` of an autograd function is handed.
   }];
   let why = [{
     With one scale for a tensor, E4M3 holds numbers down to 2^-18 of the largest one,
@@ -272,8 +273,9 @@ def Fp8StaleScale : Fp8Rule<"MP792", "fp8-stale-scale"> {
   let summary = "a scale, or codes that are kept, belong to other numbers";
   let what = [{
     The largest magnitude of each pass is written over that of the pass before, and several
-    passes go before a step; `is_first_microbatch` is not true again after a step; or
-    torchao's scales for FSDP are computed before the step that changes the weights.
+    passes go before a step; `is_first_microbatch` is not true again after a step;
+    torchao's scales for FSDP are computed before the step that changes the weights; or
+    codes of a weight that are cast once are read by the scale of the weight as it is now.
   }];
   let why = [{
     The next step clips what the last pass did not have, or multiplies by weights that were
@@ -296,7 +298,8 @@ def Fp8AmaxGroup : Fp8Rule<"MP793", "fp8-amax-group"> {
   let summary = "ranks that share a tensor have scales of their own";
   let what = [{
     `fp8_group` of an FP8 region is a group of data parallelism, and layers run with
-    sequence parallelism.
+    sequence parallelism; or a script reduces a largest magnitude over such a group and
+    gathers the codes over a tensor group.
   }];
   let why = [{
     Each rank of a tensor group casts its tokens and gathers the codes of the others, which

@@ -107,16 +107,6 @@ def fp8_last_layer(program: Program) -> Iterator[Report]:
 
 
 @rule
-def fp8_gradients_in_e4m3(program: Program) -> Iterator[Report]:
-    for event in program.calls if trains(program) else ():
-        given = event.keywords.get("fp8_format", values.NOTHING)
-        if event.callee.name in SCALING and given.name.endswith("Format.E4M3") \
-                or event.callee.name in KWARGS and given.constant == "E4M3":
-            yield Report(event.node, "gradients are E4M3 with one scale a tensor: values below 2^-18 of the largest one are 0. "
-                         "HYBRID has E5M2 for them")
-
-
-@rule
 def fp8_short_history(program: Program) -> Iterator[Report]:
     for event in program.calls if trains(program) else ():
         if event.callee.name == library.DELAYED or event.callee.name in KWARGS:

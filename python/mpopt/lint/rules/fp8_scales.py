@@ -6,177 +6,25 @@ import ast
 import math
 import re
 from collections.abc import Iterator
-from weakref import WeakKeyDictionary
 
 from mpopt.lint import events, library, values
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
-from mpopt.lint.rules.fp8 import SIZES, find_region, trains
-from mpopt.lint.scopes import list_parameters
+from mpopt.lint.rules.fp8 import KWARGS, SCALING, SIZES, find_region, trains
+from mpopt.lint.rules.fp8_codes import OF_DATA, list_gathers, list_gradient_casts, list_kept_codes
+from mpopt.lint.rules.fp8_flow import (
+    FORMATS, FP8, FUNCTIONS, LARGEST, LIMITS, find_guarded, find_made, find_scaled, flow_of, is_own, list_casts, list_formats, name_of, object_of,
+    walk)
 
-FORMATS = {"float8_e4m3fn": 448.0, "float8_e4m3fnuz": 240.0, "float8_e5m2": 57344.0, "float8_e5m2fnuz": 57344.0}
 LARGEST_FP32 = (2 - 2.0 ** -23) * 2.0 ** 127
 # An amax from which on the largest code over it is an FP32 number.
 LEAST_AMAX = max(FORMATS.values()) / LARGEST_FP32
-LARGEST = re.compile(r"^(?:max|amax|aminmax|norm)$")
 # The scales of a cache are computed once, without the values that are stored later.
 OF_CACHE = re.compile(r"^(?:k|v|kv|key|value)_?scales?$")
 # FP32's and BF16's least normal number.
 LEAST_NORMAL = 2.0 ** -126
 NAMED_LARGEST = re.compile(r"amax|absmax|abs_max|max_abs")
-LIMITS = {"clamp", "clamp_", "clip", "clip_", "minimum", "hardtanh", "nan_to_num"}
 GUARDS = {"clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "maximum", "where", "nan_to_num", "masked_fill", "masked_fill_"}
-# Names are followed to what was assigned to them, this often.
-DEEPEST = 8
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-
-
-def name_of(call: ast.Call) -> str:
-    return getattr(call.func, "attr", "") or getattr(call.func, "id", "")
-
-
-def is_own(node: ast.AST, name: str = "") -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self" and (not name or node.attr == name)
-
-
-class Flow:
-    """Where the numbers of an expression come from in the file: assignments, arguments of calls, results of functions, attributes."""
-
-    def __init__(self, tree: ast.Module):
-        self.around: dict[int, ast.AST] = {}
-        self.owners: dict[int, ast.ClassDef] = {}
-        self.assigned: dict[tuple[int, str], list[tuple[int, ast.expr]]] = {}
-        self.functions: dict[str, list[ast.FunctionDef]] = {}
-        self.calls: dict[str, list[ast.Call]] = {}
-        pending: list[tuple[ast.AST, ast.AST, ast.ClassDef | None]] = [(tree, tree, None)]
-        while pending:
-            node, around, owner = pending.pop()
-            self.around[id(node)] = around
-            if owner is not None:
-                self.owners[id(node)] = owner
-            if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    self.note(node, target, around, owner)
-            elif isinstance(node, ast.Call):
-                self.calls.setdefault(name_of(node), []).append(node)
-            elif isinstance(node, ast.FunctionDef):
-                self.functions.setdefault(node.name, []).append(node)
-            inner = node if isinstance(node, FUNCTIONS) else around
-            held = node if isinstance(node, ast.ClassDef) else owner
-            pending += [(child, inner, held) for child in ast.iter_child_nodes(node)]
-
-    def note(self, node: ast.Assign, target: ast.expr, around: ast.AST, owner: ast.ClassDef | None) -> None:
-        if isinstance(target, ast.Tuple):
-            values_of = node.value.elts if isinstance(node.value, ast.Tuple) and len(node.value.elts) == len(target.elts) else [node.value] * len(target.elts)
-            for part, value in zip(target.elts, values_of):
-                if isinstance(part, ast.Name):
-                    self.assigned.setdefault((id(around), part.id), []).append((node.lineno, value))
-        elif isinstance(target, ast.Name):
-            self.assigned.setdefault((id(around), target.id), []).append((node.lineno, node.value))
-        else:
-            target = target.value if isinstance(target, ast.Subscript) else target
-            if owner is not None and is_own(target):
-                self.assigned.setdefault((id(owner), target.attr), []).append((node.lineno, node.value))
-
-    def sources(self, node: ast.AST) -> list[ast.expr]:
-        """The value that a name, an attribute of `self` or a call of a function of the file stands for; nothing where the file does not show it."""
-        if isinstance(node, ast.Name):
-            return self.sources_of_name(node)
-        if is_own(node) and (owner := self.owners.get(id(node))):
-            return [value for _, value in self.assigned.get((id(owner), node.attr), ())]
-        if isinstance(node, ast.Call) and (isinstance(node.func, ast.Name) or is_own(node.func)):
-            made = self.functions.get(name_of(node), ())
-            return [part.value for part in ast.walk(made[0]) if isinstance(part, ast.Return) and part.value is not None] if len(made) == 1 else []
-        return []
-
-    def sources_of_name(self, node: ast.Name) -> list[ast.expr]:
-        around = self.around.get(id(node))
-        before = [found for found in self.assigned.get((id(around), node.id), ()) if found[0] < node.lineno]
-        if before:
-            return [max(before, key=lambda found: found[0])[1]]
-        if isinstance(around, FUNCTIONS):
-            for at, (parameter, default) in enumerate(list_parameters(around.args)):
-                if parameter.arg == node.id:
-                    return [*([default] if default is not None else []), *self.arguments(around, at, node.id)]
-            return [value for _, value in self.assigned.get((self.whole, node.id), ())[-1:]]
-        return []
-
-    @property
-    def whole(self) -> int:
-        return next(iter(self.around))
-
-    def arguments(self, function: ast.AST, at: int, name: str) -> Iterator[ast.expr]:
-        at -= id(function) in self.owners
-        for call in self.calls.get(getattr(function, "name", ""), ()):
-            given = next((keyword.value for keyword in call.keywords if keyword.arg == name), call.args[at] if 0 <= at < len(call.args) else None)
-            if given is not None:
-                yield given
-
-
-FLOWS: WeakKeyDictionary[ast.Module, Flow] = WeakKeyDictionary()
-
-
-def flow_of(program: Program) -> Flow:
-    tree = program.script.tree
-    if tree not in FLOWS:
-        FLOWS[tree] = Flow(tree)
-    return FLOWS[tree]
-
-
-def walk(program: Program, node: ast.AST, depth: int = DEEPEST) -> Iterator[ast.AST]:
-    """The parts of an expression, and of what they stand for."""
-    flow, seen, pending = flow_of(program), set(), [(node, depth)]
-    while pending:
-        node, depth = pending.pop()
-        for part in ast.walk(node):
-            if id(part) in seen:
-                continue
-            seen.add(id(part))
-            yield part
-            if depth:
-                pending += [(made, depth - 1) for made in flow.sources(part)]
-
-
-def find_made(program: Program, node: ast.expr) -> ast.expr:
-    """The expression that a name stands for; any other node as it is."""
-    for _ in range(DEEPEST):
-        made = flow_of(program).sources(node) if isinstance(node, ast.Name) else []
-        if len(made) != 1:
-            break
-        node = made[0]
-    return node
-
-
-def list_formats(program: Program, node: ast.AST) -> list[str]:
-    return list(dict.fromkeys(name for part in walk(program, node) if (name := getattr(part, "attr", "")) in FORMATS))
-
-
-def list_casts(program: Program) -> Iterator[tuple[ast.Call, ast.expr, ast.expr]]:
-    """The casts to a format of FP8, each with what is cast and the expression of the format."""
-    if FP8.search(program.script.text) is None:
-        return
-    calls = flow_of(program).calls
-    for node in sorted([*calls.get("to", ()), *calls.get("type", ())], key=lambda call: (call.lineno, call.col_offset)):
-        if not isinstance(node.func, ast.Attribute):
-            continue
-        given = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "dtype")]
-        for each in given:
-            if list_formats(program, each) or getattr(each, "attr", "") == "element_ty":
-                yield node, node.func.value, each
-                break
-
-
-def find_scaled(program: Program, node: ast.expr) -> ast.BinOp | None:
-    """The product or quotient by a scale that an expression is, if nothing limits it."""
-    for _ in range(DEEPEST):
-        node = find_made(program, node)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
-            return node
-        # Casts and views.
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or name_of(node) in LIMITS:
-            return None
-        node = find_guarded(node)
-    return None
 
 
 def is_limited(program: Program, cast: ast.expr, scaled: ast.BinOp) -> bool:
@@ -225,19 +73,12 @@ def kinds_of(part: ast.AST) -> set[str]:
     return {"largest"} if name in ("max", "amax") else {"size"} if name in ("abs", "abs_") else SIZE_AND_LARGEST if name == "aminmax" else set()
 
 
-def object_of(call: ast.Call) -> ast.expr | None:
-    """The object of a method; None for a function, also for one of a library."""
-    own = call.func.value if isinstance(call.func, ast.Attribute) else None
-    return None if isinstance(own, ast.Name) and own.id in LIBRARIES else own
-
-
 def has_other(call: ast.Call) -> bool:
     """True if a `max` is that of two values, not that of one over a dimension."""
     others = call.args if object_of(call) is not None else call.args[1:]
     return bool(others) and not isinstance(others[0], (ast.UnaryOp, ast.Constant, ast.Tuple))
 
 
-LIBRARIES = {"torch", "tl", "np", "numpy", "jnp"}
 EPSILON = re.compile(r"eps|tiny", re.I)
 
 
@@ -250,12 +91,6 @@ def number_of(program: Program, node: ast.AST) -> float | None:
     made = find_made(program, node.value)  # type: ignore[attr-defined]
     kinds = {getattr(part, "attr", "") for part in ast.walk(made)} if isinstance(made, ast.Call) and name_of(made) == "finfo" else set()
     return LEAST_NORMAL if kinds & {"float32", "bfloat16"} else None
-
-
-def find_guarded(call: ast.Call) -> ast.expr:
-    """The operand of a guard: the object of a method, else the first argument."""
-    own = object_of(call)
-    return own if own is not None else call.args[0] if call.args else call.func
 
 
 def list_guards(program: Program, scale: ast.expr) -> Iterator[float | None]:
@@ -336,6 +171,19 @@ def largest_of(program: Program, part: ast.AST, formats: list[str]) -> float | N
     return None
 
 
+@rule
+def fp8_gradients_in_e4m3(program: Program) -> Iterator[Report]:
+    for event in program.calls if trains(program) else ():
+        given = event.keywords.get("fp8_format", values.NOTHING)
+        if event.callee.name in SCALING and given.name.endswith("Format.E4M3") \
+                or event.callee.name in KWARGS and given.constant == "E4M3":
+            yield Report(event.node, "gradients are E4M3 with one scale a tensor: values below 2^-18 of the largest one are 0. "
+                         "HYBRID has E5M2 for them")
+    for node in list_gradient_casts(program):
+        yield Report(node, "a gradient becomes E4M3 by one scale for the tensor: values below 2^-18 of the largest one are 0. "
+                     "float8_e5m2 holds them down to 2^-32; scales of rows or blocks do, too")
+
+
 # --- What a scale belongs to ---
 
 
@@ -369,6 +217,9 @@ def list_overwritten(program: Program, made: ast.ClassDef) -> Iterator[tuple[ast
 def fp8_stale_scale(program: Program) -> Iterator[Report]:
     if FP8.search(program.script.text) is None:
         return
+    for node, name in list_kept_codes(program) if program.of_kind(*events.STEPS) else ():
+        yield Report(node, f"self.{name} is cast once, and the scale is that of the weight as it is now: a step changes the weight, and the codes "
+                     "are read by a scale that is not theirs. Cast again behind each step, or keep the scale beside the codes")
     if accumulates(program):
         for made in (node for node in ast.walk(program.script.tree) if isinstance(node, ast.ClassDef)):
             for node, name in list_overwritten(program, made):
@@ -402,13 +253,7 @@ def fp8_stale_scale(program: Program) -> Iterator[Report]:
                      "the weights before. Call it behind optimizer.step()")
 
 
-FP8 = re.compile(r"float8|fp8|is_first_microbatch", re.I)
-
-
 # --- Regions ---
-
-
-OF_DATA = re.compile(r"(?:^|_)(?:dp|data)(?:_|$)")
 
 
 def is_of_data(program: Program, group: ast.expr) -> bool:
@@ -422,6 +267,9 @@ def is_of_data(program: Program, group: ast.expr) -> bool:
 
 @rule
 def fp8_amax_group(program: Program) -> Iterator[Report]:
+    for node in list_gathers(program):
+        yield Report(node, "the codes of other ranks are read by this rank's scale, and the largest magnitude is reduced over data-parallel "
+                     "ranks, none of which holds a part of this tensor: scales differ. Reduce it over the group that gathers")
     split = any(event.keywords["sequence_parallel"].constant is True for event in program.calls if "sequence_parallel" in event.keywords)
     for event in program.calls_of("fp8_autocast", "autocast") if split else ():
         given = next((keyword.value for keyword in getattr(event.node, "keywords", ()) if keyword.arg in ("fp8_group", "amax_reduction_group")), None)

@@ -156,3 +156,56 @@ for step in range(100):
     for part in range(4):
         layer(x, **settings).mean().backward()
     optimizer.step()
+# case: codes of the first pass, a scale of each
+import torch
+
+class Cached(torch.nn.Linear):
+    codes = None
+
+    def forward(self, x):
+        scale = self.weight.detach().abs().max().clamp(min=1e-12) / 448
+        if self.codes is None:
+            self.codes = (self.weight / scale).clamp(-448, 448).to(torch.float8_e4m3fn)
+        return torch.nn.functional.linear(x, self.codes.to(x.dtype) * scale)  # finds warning
+
+model = Cached(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in loader:
+    model(x).square().mean().backward()
+    optimizer.step()
+# case: an attribute that is asked for
+import torch
+
+class Cached(torch.nn.Linear):
+    def forward(self, x):
+        amax = self.weight.detach().abs().max().clamp(min=1e-12)
+        inverse = amax / 448
+        if not hasattr(self, "codes"):
+            codes = (self.weight / inverse).clamp(-448, 448)
+            self.codes = codes.to(torch.float8_e4m3fn)
+        return x @ (inverse * self.codes.to(x.dtype)).t()  # finds warning
+
+model = Cached(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in loader:
+    model(x).square().mean().backward()
+    optimizer.step()
+# case: the scale is kept beside the codes
+import torch
+
+class Cached(torch.nn.Linear):
+    codes = None
+
+    def forward(self, x):
+        if self.codes is None:
+            scale = self.weight.detach().abs().max().clamp(min=1e-12) / 448
+            self.codes = (self.weight / scale).clamp(-448, 448).to(torch.float8_e4m3fn)
+            self.scale = scale
+        return torch.nn.functional.linear(x, self.codes.to(x.dtype) * self.scale)
+
+model = Cached(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in loader:
+    model(x).square().mean().backward()
+    optimizer.step()
+    model.codes = None
