@@ -196,6 +196,7 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
                                const RuleInfo &rule, bool isQuantized,
                                std::vector<FindingList::Entry> &entries) {
   FindingList list(module);
+  std::string aim = formatNumber(100 * getThreshold(module, kEffectWarning));
   for (const OutputEffect &output : effects.outputs) {
     if (output.byCause.has_value() != isQuantized)
       continue;
@@ -231,7 +232,8 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
           (error >= 1 ? "more than"
                       : formatNumber(withTwoDigits(error * 100)) + " % of") +
           " its largest value, by " +
-          (isQuantized ? "quantisation: " + describeCauses(*output.byCause)
+          (isQuantized ? "quantisation: " + describeCauses(*output.byCause) +
+                             " (aim: " + aim + " %)"
                        : "all roundings together"));
       for (auto [value, share] : causes)
         if (share >= kLeastShare)
