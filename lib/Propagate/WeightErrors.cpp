@@ -72,8 +72,8 @@ static double zeroPointOf(mp::DequantizeOp op, const RangeAnalysis &ranges) {
 }
 
 /// Removes the codes, of elements from `first` on, of channels that have none
-/// but the zero point: those that share a scale with larger ones collapse to
-/// it, which says nothing of exact zeros.
+/// past 1 (MP604): those that share a scale with larger ones collapse to 0,
+/// which says nothing of exact zeros.
 static void dropCollapsed(mp::DequantizeOp op, double zero, int64_t first,
                           std::vector<double> &codes) {
   std::optional<int64_t> axis = findSharedAxis(op);
@@ -88,7 +88,7 @@ static void dropCollapsed(mp::DequantizeOp op, double zero, int64_t first,
   };
   llvm::DenseSet<int64_t> live;
   for (auto [index, code] : llvm::enumerate(codes))
-    if (code != zero)
+    if (std::fabs(code - zero) > 1)
       live.insert(channelOf(index));
   size_t kept = 0;
   for (size_t index = 0; index < codes.size(); ++index)
