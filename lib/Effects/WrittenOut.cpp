@@ -64,22 +64,33 @@ static std::optional<WrittenOut> matchRows(Operation *op) {
   return found;
 }
 
-/// log(cumsum(e^x)). An output follows each of the numbers up to its place with
-/// that number's share of the sum, so that it moves as an average of them does,
-/// at most as one. Written out, the gradient is that of a logarithm at sums
-/// that may be next to 0, times terms that are.
-static std::optional<WrittenOut> matchLogOfRunningSum(mp::LogOp log) {
-  auto sum = peel(log.getInput()).getDefiningOp<mp::CumSumOp>();
-  auto exponential = sum && !sum.getExclusive()
-                         ? peel(sum.getInput()).getDefiningOp<mp::ExpOp>()
-                         : mp::ExpOp();
+/// log(sum(e^x)) and log(cumsum(e^x)): written out, the gradient is that of a
+/// logarithm at sums that may be next to 0, times terms that are. An output of
+/// the latter follows each of the numbers up to its place with that number's
+/// share of the sum, so that it moves as an average of them does, at most as
+/// one. Nothing for a sum whose terms something else reads.
+static std::optional<WrittenOut> matchLogOfSum(mp::LogOp log) {
+  Value of = peel(log.getInput());
+  auto row = of.getDefiningOp<mp::ReduceSumOp>();
+  auto running = of.getDefiningOp<mp::CumSumOp>();
+  if (!row && (!running || running.getExclusive()))
+    return std::nullopt;
+  Operation *sum = of.getDefiningOp();
+  auto exponential = peel(sum->getOperand(0)).getDefiningOp<mp::ExpOp>();
   if (!exponential)
     return std::nullopt;
   WrittenOut found;
-  found.kind = mp::IdentityOp::getOperationName().split('.').second;
+  found.kind = mp::IdentityOp::getOperationName();
+  if (row) {
+    if (!exponential->hasOneUse() || !sum->hasOneUse())
+      return std::nullopt;
+    found.kind = mp::ReduceLogSumExpOp::getOperationName();
+    found.sum = sum;
+  }
+  found.kind = found.kind.split('.').second;
   found.meaning = getMeaning(found.kind, log.getContext());
   found.members = {exponential, sum, log};
-  found.averaged = {exponential.getResult(), sum.getResult()};
+  found.averaged = {exponential.getResult(), sum->getResult(0)};
   found.result = log;
   found.input = exponential.getInput();
   return found;
@@ -88,7 +99,7 @@ static std::optional<WrittenOut> matchLogOfRunningSum(mp::LogOp log) {
 std::vector<WrittenOut> mpopt::findWrittenOut(ModuleOp module) {
   std::vector<WrittenOut> found;
   module.walk([&](mp::LogOp log) {
-    if (std::optional<WrittenOut> logarithm = matchLogOfRunningSum(log))
+    if (std::optional<WrittenOut> logarithm = matchLogOfSum(log))
       found.push_back(std::move(*logarithm));
   });
   Composites composites(module);
@@ -128,7 +139,11 @@ static Operation *makeFunction(OpBuilder &builder,
       hasRole(composite.meaning, Role::Normalization))
     return nullptr;
   state.addOperands(composite.input);
-  state.addTypes(composite.input.getType());
+  state.addTypes(composite.result->getResultTypes());
+  if (composite.sum) {
+    state.addOperands(composite.sum->getOperands().drop_front());
+    state.addAttributes(composite.sum->getAttrs());
+  }
   if (hasRole(composite.meaning, Role::Softmax)) {
     if (composite.axes.size() != 1)
       return nullptr;
@@ -176,7 +191,7 @@ static Operation *makeNormOfRows(OpBuilder &builder, const WrittenOut &norm) {
 Operation *mpopt::fuse(const WrittenOut &composite) {
   Value result = composite.result->getResult(0);
   const std::optional<Length> &length = composite.length;
-  if ((!length || length->divided) &&
+  if ((!length || length->divided) && !composite.sum &&
       composite.input.getType() != result.getType())
     return nullptr;
   OpBuilder builder(result.getContext());

@@ -26,6 +26,8 @@ struct WrittenOut : Composite {
   /// The values whose roundings average out: those in front of a norm's mean,
   /// and the mean as its root reads it. Past rounding they would count.
   llvm::SmallVector<mlir::Value, 8> averaged;
+  /// The sum over whose axes the function reduces; null for others.
+  mlir::Operation *sum = nullptr;
   /// The length of a norm of rows, or of rows over their lengths.
   std::optional<Length> length;
 };

@@ -253,19 +253,30 @@ static std::optional<double> squareByClass(const AbstractValue &logits,
   return sum / count;
 }
 
+/// What an epsilon is added to or limits below; the value itself without one.
+static Value peelEpsilon(Value value) {
+  Operation *op = peel(value).getDefiningOp();
+  if (auto clip = dyn_cast_if_present<mp::ClipOp>(op))
+    return peel(clip.getInput());
+  if (isa_and_present<mp::AddOp, mp::MaxOp>(op))
+    if (std::optional<std::pair<Value, double>> split = splitNumber(op);
+        split && split->second > 0)
+      return peel(split->first);
+  return peel(value);
+}
+
 /// The gradient dL of the logarithm of the probabilities y that `grad` = dL / y
 /// is; of log(y + epsilon), too, as every loss that is written out has. Null
 /// for other gradients.
 static Value findGradOfLogarithm(Value grad, Value y) {
+  // Probabilities that the epsilon replaces have none.
+  if (auto where = peel(grad).getDefiningOp<mp::WhereOp>())
+    if (getSplatConstant(where.getRhs()) == 0.0)
+      grad = where.getLhs();
   auto quotient = peel(grad).getDefiningOp<mp::DivOp>();
-  if (!quotient)
-    return {};
-  Value of = peel(quotient.getRhs());
-  if (auto sum = of.getDefiningOp<mp::AddOp>())
-    if (std::optional<std::pair<Value, double>> split = splitNumber(sum);
-        split && split->second > 0)
-      of = peel(split->first);
-  return of == peel(y) ? quotient.getLhs() : Value();
+  return quotient && peelEpsilon(quotient.getRhs()) == peel(y)
+             ? quotient.getLhs()
+             : Value();
 }
 
 /// dL - y sum(dL): the probability that dL is divided by is the one that the
