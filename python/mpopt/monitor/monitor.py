@@ -172,7 +172,7 @@ class Monitor:
     def __exit__(self, kind, *_) -> None:
         watched = self._enabled
         self.close()
-        if kind is None and watched and not self._collector.step:
+        if kind is None and watched and self._collector.step == self._collector.resumed:
             logging.getLogger("mpopt.monitor").warning("no step was judged: call monitor.step(loss=loss) behind optimizer.step()")
 
     # -- The step ------------------------------------------------------------------------

@@ -7,15 +7,7 @@ import re
 from collections.abc import Iterator
 
 from mpopt.lint.interpreter import Program
-from mpopt.lint.rules.fp8_flow import FORMATS, LARGEST, find_guarded, find_made, find_scaled, flow_of, is_own, list_casts, list_formats, name_of, walk
-
-
-def find_quotient(program: Program, cast: ast.expr) -> ast.BinOp | None:
-    """The product or quotient by a scale, past limits and casts."""
-    made = find_made(program, cast)
-    while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute):
-        made = find_made(program, find_guarded(made))
-    return find_scaled(program, made)
+from mpopt.lint.rules.fp8_flow import FORMATS, LARGEST, find_made, find_quotient, flow_of, is_own, list_casts, list_formats, name_of, walk
 
 
 # --- Gradients ---
@@ -56,6 +48,7 @@ def asks_whether_kept(test: ast.expr, name: str) -> bool:
 def list_kept_codes(program: Program) -> Iterator[tuple[ast.AST, str]]:
     """Products of codes that are made once and of a scale that is made anew in each pass, with the attribute that holds the codes."""
     casts = {id(node): cast for node, cast, _ in list_casts(program)}
+    seen: set[int] = set()  # functions and branches lie in others
     for function in (each for made in flow_of(program).functions.values() for each in made):
         for choice in (part for part in ast.walk(function) if isinstance(part, ast.If)):
             inside = {id(part) for each in choice.body for part in ast.walk(each)}
@@ -64,7 +57,10 @@ def list_kept_codes(program: Program) -> Iterator[tuple[ast.AST, str]]:
                 cast = next((casts[id(part)] for part in ast.walk(kept.value) if id(part) in casts), None)
                 scaled = find_quotient(program, cast) if cast is not None and asks_whether_kept(choice.test, name) else None
                 if scaled is not None and isinstance(scaled.right, ast.Name):
-                    yield from ((node, name) for node in list_products(program, function, name, scaled.right.id, inside))
+                    for node in list_products(program, function, name, scaled.right.id, inside):
+                        if id(node) not in seen:
+                            seen.add(id(node))
+                            yield node, name
 
 
 def list_products(program: Program, function: ast.FunctionDef, name: str, scale: str, inside: set[int]) -> Iterator[ast.AST]:

@@ -178,3 +178,13 @@ def find_scaled(program: Program, node: ast.expr) -> ast.BinOp | None:
             return None
         node = find_guarded(node)
     return None
+
+
+def find_quotient(program: Program, cast: ast.expr) -> ast.BinOp | None:
+    """The product or quotient by a scale, past limits and casts."""
+    made = find_made(program, cast)
+    for _ in range(DEEPEST):  # a function that calls itself has no end
+        if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
+            break
+        made = find_made(program, find_guarded(made))
+    return find_scaled(program, made)

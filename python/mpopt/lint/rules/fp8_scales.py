@@ -13,8 +13,8 @@ from mpopt.lint.rules import Report, rule
 from mpopt.lint.rules.fp8 import KWARGS, SCALING, SIZES, find_region, trains
 from mpopt.lint.rules.fp8_codes import OF_DATA, list_gathers, list_gradient_casts, list_kept_codes
 from mpopt.lint.rules.fp8_flow import (
-    FORMATS, FP8, FUNCTIONS, LARGEST, LIMITS, find_guarded, find_made, find_scaled, flow_of, is_own, list_casts, list_formats, name_of, object_of,
-    walk)
+    FORMATS, FP8, FUNCTIONS, LARGEST, LIMITS, find_guarded, find_made, find_quotient, find_scaled, flow_of, is_own, list_casts, list_formats,
+    name_of, object_of, walk)
 
 LARGEST_FP32 = (2 - 2.0 ** -23) * 2.0 ** 127
 # An amax from which on the largest code over it is an FP32 number.
@@ -127,10 +127,7 @@ def asks_for_zero(program: Program, node: ast.AST) -> bool:
 @rule
 def fp8_scale_of_zeros(program: Program) -> Iterator[Report]:
     for node, cast, _ in list_casts(program):
-        limited = find_made(program, cast)
-        while isinstance(limited, ast.Call) and isinstance(limited.func, ast.Attribute):
-            limited = find_made(program, find_guarded(limited))
-        scaled = find_scaled(program, limited)
+        scaled = find_quotient(program, cast)
         if scaled is None or not SIZE_AND_LARGEST <= {kind for part in walk(program, scaled.right) for kind in kinds_of(part)}:
             continue
         guards = list(list_guards(program, scaled.right))
