@@ -3,13 +3,11 @@
 
 #include "OwnSlope.h"
 
-#include "mpopt/Propagate/MeanSquare.h"
-#include "mpopt/Propagate/OpKind.h"
-
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Propagate/OpKind.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 
@@ -149,9 +147,6 @@ static std::vector<OwnSlope::Point> makePoints(size_t groups) {
 double OwnSlope::meanSquare(const Cell &x, const StorageFormat &format,
                             ArrayRef<Point> points,
                             const Interval &expected) const {
-  // Near the cube root of a double's unit roundoff, where the errors of a
-  // central difference and of its digits are alike.
-  constexpr double kNear = 1e-5;
   double deviation = std::sqrt(std::max(x.variance, 0.0));
   struct Place {
     double at, step, weight, factor;
@@ -165,8 +160,7 @@ double OwnSlope::meanSquare(const Cell &x, const StorageFormat &format,
     double factor = own ? other->evaluate(at) : 1;
     if (own)
       at = own->evaluate(at);
-    places.push_back(
-        {at, kNear * (at == 0 ? deviation : std::fabs(at)), weight, factor});
+    places.push_back({at, Expression::stepNear(at, deviation), weight, factor});
   }
   std::vector<double> ends;
   for (const Place &place : places)
@@ -247,12 +241,17 @@ double OwnSlope::factor(const RangeAnalysis &ranges,
   }
   if (own) {
     const AbstractValue &variable = ranges.preRounding(own->variable());
-    if (!variable.hasLikely())
+    Cell hull = x.hull();
+    if (!variable.hasLikely() ||
+        std::max(std::fabs(hull.likelyLo), std::fabs(hull.likelyHi)) >=
+            format->overflowFrom)
       return 1;
     double square =
         meanSquare(variable.hull(), *format, makePoints(1), expected);
     double factor = ::meanSquare(*behind) * square /
                     (::meanSquare(*before) * ::meanSquare(error));
+    if (divided)
+      factor *= ::meanSquare(ranges.preRounding(divided));
     return std::isfinite(factor) ? factor : 1;
   }
   std::vector<Point> points = makePoints(exact.groups());

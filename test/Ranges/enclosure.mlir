@@ -50,3 +50,15 @@ func.func @difference(%x: tensor<4xf32> {mp.assume = #unit}, %y: tensor<4xf32> {
   %1 = mp.sub %y, %c : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+// A cast that saturates stays at its largest code: x = 1000 is off by 552.
+#large = {lo = 0.0 : f64, hi = 1000.0 : f64}
+func.func @saturating(%x: tensor<4xf32> {mp.assume = #large}) {
+  %0 = mp.cast %x {saturate} : (tensor<4xf32>) -> tensor<4xf8E4M3FN>
+  %1 = mp.cast %0 : (tensor<4xf8E4M3FN>) -> tensor<4xf32>
+  // expected-remark @below {{1000]}}
+  %2 = mp.sub %x, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}

@@ -25,9 +25,6 @@ using namespace mpopt;
 
 /// Ops on the way to the variable.
 static constexpr unsigned kMostDepth = 8;
-/// Near the cube root of a double's unit roundoff, where the errors of a
-/// central difference and of its digits are alike.
-static constexpr double kNear = 1e-5;
 
 /// The numbers that a pair quantises whose codes nothing else makes; null for
 /// other ops.
@@ -278,8 +275,10 @@ Expression Expression::reciprocal(Value x) {
 
 Expression::Step Expression::makeStep(Operation *op) {
   Step step{Kind::Function};
-  // Of the number as it was stored: the larger one of it and itself.
-  if (isa<mp::CastOp>(op)) {
+  // A step of its own, as the cast rounds: max(x, x) is x.
+  if (auto cast = dyn_cast<mp::CastOp>(op)) {
+    // Past the largest code the result stays where it is.
+    roundsToCodes |= cast.getSaturate();
     step.kind = Kind::Max;
     step.operands[0] = step.operands[1] = add(op->getOperand(0));
     return step;
@@ -426,8 +425,15 @@ void Expression::evaluate(llvm::ArrayRef<double> points,
   llvm::copy(llvm::ArrayRef(rows).take_back(count), results.begin());
 }
 
+double Expression::stepNear(double x, double deviation) {
+  // Near the cube root of a double's unit roundoff, where the errors of a
+  // central difference and of its digits are alike.
+  constexpr double kNear = 1e-5;
+  return kNear * (x == 0 ? deviation : std::fabs(x));
+}
+
 double Expression::slope(double x, double deviation) const {
-  double step = kNear * (x == 0 ? deviation : std::fabs(x));
+  double step = stepNear(x, deviation);
   return step > 0 ? (evaluate(x + step) - evaluate(x - step)) / (2 * step) : 0;
 }
 

@@ -88,7 +88,7 @@ FloatRange Expression::enclose(const FloatRange &x,
       // A step that needs fewer operands than three reads none of the others.
       result =
           encloseStep(step, results.empty() ? ArrayRef(x) : results, error);
-    else if (step.format) // Of what is stored as x.
+    else if (step.format) // The exact number that was stored as x.
       result.finite = x.finite.widened(2 * step.format->unitRoundoff(),
                                        step.format->minSubnormal);
     if (step.format)
@@ -168,7 +168,7 @@ FloatRange Expression::bound(const FloatRange &x,
                              const ComputeError &error) const {
   if (roundsToCodes || !x.finite.isBounded())
     return FloatRange::top();
-  // What becomes of Inf and NaN.
+  // The results for Inf and NaN.
   FloatRange special = x;
   special.finite = Interval::empty();
   FloatRange result = special.isEmpty() ? special : enclose(special, error);
@@ -227,9 +227,10 @@ std::optional<Relaxation> Expression::relax(const Interval &x, double near,
 ComputeError mpopt::errorOfSteps(const Expression &expression, Value result,
                                  TransferContext &ctx) {
   ComputeError error = functionError(ctx, result);
-  ComputeError first = functionError(ctx, expression.variable());
-  if (first.scale != 0 && first.format->digits < error.format->digits)
-    error = first;
+  for (Value value : expression.values())
+    if (ComputeError its = functionError(ctx, value);
+        its.scale != 0 && its.format->digits < error.format->digits)
+      error = its;
   error.absolute = std::max(error.absolute, ctx.target().approximation());
   return error;
 }

@@ -16,6 +16,7 @@
 
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <optional>
@@ -59,10 +60,13 @@ public:
   static Expression reciprocal(mlir::Value x);
 
   mlir::Value variable() const { return its; }
+  /// The variable and the values that the steps compute.
+  auto values() const { return llvm::make_first_range(known); }
   double evaluate(double x) const;
-  /// The derivative at x, by a central difference; `deviation` of the variable
-  /// gives the step at 0.
+  /// The derivative at x, by a central difference of that step; `deviation` of
+  /// the variable gives the one at 0.
   double slope(double x, double deviation) const;
+  static double stepNear(double x, double deviation);
   /// The values at `points`, in an array as long; `asStored`: with each step of
   /// `ofValue` rounded to its dtype.
   void evaluate(llvm::ArrayRef<double> points,
