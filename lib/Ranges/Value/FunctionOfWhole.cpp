@@ -42,8 +42,14 @@ std::optional<FunctionOfWhole> FunctionOfWhole::of(Value value,
   Cell hull = ctx.of(function->variable()).hull();
   if (!(hull.hi - hull.lo <= kMost))
     return std::nullopt;
-  std::vector<double> points(size_t(hull.hi - hull.lo) + 1);
-  std::iota(points.begin(), points.end(), hull.lo);
+  std::vector<double> points;
+  if (std::optional<SmallVector<int64_t>> known =
+          ctx.shapes().constants(function->variable())) {
+    points.assign(known->begin(), known->end());
+  } else {
+    points.resize(size_t(hull.hi - hull.lo) + 1);
+    std::iota(points.begin(), points.end(), hull.lo);
+  }
   FunctionOfWhole its = {function->variable(), points, points, points};
   function->evaluate(points, its.exact);
   function->evaluate(points, its.stored, /*asStored=*/true);
