@@ -341,7 +341,8 @@ AddedErrors ScaledLayers::errorsOf(const Fp8Recipe &recipe) {
 /// without a gradient, those of padding, lie next to each other.
 static double zeroGroups(const ScaledOperand &operand,
                          const GradientAnalysis &gradients,
-                         const RangeAnalysis &ranges) {
+                         const RangeAnalysis &ranges, ZeroRowShare &zeroRows,
+                         ZeroRowShare &zeroRuns) {
   using Grain = OperandScaling::Grain;
   const Spread &spread = gradients.spread(operand.input);
   bool isGradient = gradients.isGradient(operand.input);
@@ -360,7 +361,7 @@ static double zeroGroups(const ScaledOperand &operand,
   auto transpose = operand.input.getDefiningOp<mp::TransposeOp>();
   Value rows = transpose ? transpose.getInput() : operand.input;
   return std::max(spread.zeroRows,
-                  shareOfZeroRows(rows, ranges, alongPositions));
+                  (alongPositions ? zeroRuns : zeroRows).of(rows));
 }
 
 LayerReport::Operand ScaledLayers::describeOperand(const ScaledOperand &operand,
@@ -379,7 +380,7 @@ LayerReport::Operand ScaledLayers::describeOperand(const ScaledOperand &operand,
       for (double edge : error.flushAt)
         report.flushed += below(edge) / double(error.flushAt.size());
     }
-    report.zero = zeroGroups(operand, gradients, ranges);
+    report.zero = zeroGroups(operand, gradients, ranges, zeroRows, zeroRuns);
   }
   return report;
 }

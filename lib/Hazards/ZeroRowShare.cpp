@@ -28,26 +28,6 @@
 using namespace mlir;
 using namespace mpopt;
 
-namespace {
-class ZeroRowShare {
-public:
-  ZeroRowShare(const RangeAnalysis &ranges, bool inRuns)
-      : ranges(ranges), inRuns(inRuns) {}
-
-  double of(Value value);
-
-private:
-  double compute(Operation *op, Value value);
-  double ofProduct(Operation *op);
-  double ofFactors(Operation *op, Value value);
-  double leastOf(ValueRange values);
-
-  const RangeAnalysis &ranges;
-  bool inRuns;
-  llvm::DenseMap<Value, double> known;
-};
-} // namespace
-
 static int64_t lastDim(Value value) {
   MaybeShape shape = getShape(value);
   return shape && !shape->empty() ? shape->back() : -1;
@@ -103,13 +83,15 @@ static std::vector<double> readElements(Value constant,
 }
 
 /// The share of rows of a constant of which all elements but one are masked; 0
-/// of what is no constant.
-static double shareOfSingles(Value value, const RangeAnalysis &ranges,
+/// of what is no constant of rows of that length.
+static double shareOfSingles(Value value, int64_t length,
+                             const RangeAnalysis &ranges,
                              llvm::function_ref<bool(double)> isMasked) {
   Value constant = peel(value, Peel::Casts);
-  int64_t length = lastDim(constant);
+  if (length < 2 || lastDim(constant) != length)
+    return 0;
   std::vector<double> elements = readElements(constant, ranges);
-  if (length < 1 || elements.empty())
+  if (elements.empty() || elements.size() % length)
     return 0;
   double rows = double(elements.size()) / double(length), singles = 0;
   for (ArrayRef<double> left = elements; !left.empty();
@@ -122,8 +104,11 @@ static double shareOfSingles(Value value, const RangeAnalysis &ranges,
 /// causal mask: its probability is 1 whatever the score.
 static double shareOfSingles(Value probabilities, const RangeAnalysis &ranges) {
   auto softmax = probabilities.getDefiningOp<mp::SoftmaxOp>();
-  if (!softmax)
+  int64_t rank = TransferContext::rankOf(probabilities);
+  if (!softmax || softmax.getFlatten() ||
+      normalizeAxis(softmax.getAxis(), rank) != rank - 1)
     return 0;
+  int64_t length = lastDim(probabilities);
   // A probability of e^-100 is no FP32 number.
   constexpr double kMasked = -100;
   Operation *op = getMaker(softmax.getInput(), Peel::Casts);
@@ -133,7 +118,7 @@ static double shareOfSingles(Value probabilities, const RangeAnalysis &ranges) {
           getSplatConstant(truth ? where.getLhs() : where.getRhs());
       if (number && *number <= kMasked)
         return shareOfSingles(
-            where.getCondition(), ranges,
+            where.getCondition(), length, ranges,
             [&](double element) { return (element != 0) == truth; });
     }
     return 0;
@@ -141,9 +126,10 @@ static double shareOfSingles(Value probabilities, const RangeAnalysis &ranges) {
   double share = 0;
   if (op && hasRole(op, Role::Addition))
     for (Value added : op->getOperands())
-      share = std::max(share, shareOfSingles(added, ranges, [](double element) {
-                         return element <= kMasked;
-                       }));
+      share = std::max(
+          share, shareOfSingles(added, length, ranges, [](double element) {
+            return element <= kMasked;
+          }));
   return share;
 }
 
@@ -156,8 +142,8 @@ static bool joinsHeads(Operation *op) {
       from->size() != 4 || to->empty())
     return false;
   auto perm = transpose.getPerm();
-  return perm && *perm == ArrayRef<int64_t>({0, 2, 1, 3}) &&
-         to->back() == (*from)[2] * (*from)[3];
+  return perm && *perm == ArrayRef<int64_t>({0, 2, 1, 3}) && (*from)[2] > 0 &&
+         (*from)[3] > 0 && to->back() == (*from)[2] * (*from)[3];
 }
 
 double ZeroRowShare::leastOf(ValueRange values) {
@@ -173,7 +159,7 @@ double ZeroRowShare::ofFactors(Operation *op, Value value) {
     bool isOfRows = lastDim(factor) == 1 && lastDim(value) != 1;
     if (isOfRows)
       masked = either(masked, shareOfFalse(factor, ranges));
-    else if (lastDim(factor) == lastDim(value))
+    else if (lastDim(value) > 0 && lastDim(factor) == lastDim(value))
       rows = std::max(rows, of(factor));
   }
   return either(rows, masked);
@@ -232,15 +218,14 @@ double ZeroRowShare::compute(Operation *op, Value value) {
 }
 
 double ZeroRowShare::of(Value value) {
+  // A bound on the stack: each op takes a frame.
+  constexpr unsigned kMostDepth = 1000;
   auto [entry, isNew] = known.try_emplace(value, 0);
   Operation *op = value.getDefiningOp();
-  if (!isNew || !op)
+  if (!isNew || !op || depth == kMostDepth)
     return entry->second;
+  ++depth;
   double share = compute(op, value);
+  --depth;
   return known[value] = share;
-}
-
-double mpopt::shareOfZeroRows(Value value, const RangeAnalysis &ranges,
-                              bool inRuns) {
-  return ZeroRowShare(ranges, inRuns).of(value);
 }

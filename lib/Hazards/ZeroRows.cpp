@@ -148,8 +148,8 @@ static Axes findZeroAxes(Value value, const ShapeFacts &shapes,
       .Default(Axes(0));
 }
 
-/// Which axes are reduced, and which of the operand have an index at which all
-/// elements are 0.
+/// The axes that are reduced, and those of the operand that have an index at
+/// which all elements are 0.
 static std::optional<std::pair<Axes, Axes>>
 findReducedRows(Value value, const ShapeFacts &shapes) {
   // A root of a mean of squares times a number or two, with casts.

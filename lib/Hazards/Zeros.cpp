@@ -265,6 +265,8 @@ static bool losesDifference(Value value, const RangeAnalysis &ranges) {
   std::array<double, kPoints> points, exact, stored;
   size_t lost = 0, all = 0;
   for (const Cell &cell : ranges.preRounding(function->variable()).cells()) {
+    if (!(cell.likelyLo <= cell.likelyHi))
+      continue;
     for (size_t i = 0; i < kPoints; ++i)
       points[i] = std::clamp(
           cell.mean + normalQuantile((double(i) + 0.5) / double(kPoints)) *
@@ -277,7 +279,7 @@ static bool losesDifference(Value value, const RangeAnalysis &ranges) {
     all += kPoints;
   }
   double count = ranges.context().elementsPerGroup(value, 1);
-  return double(lost) / double(all) * std::max(count, 1.0) > 0.5;
+  return all > 0 && double(lost) / double(all) * std::max(count, 1.0) > 0.5;
 }
 
 std::optional<Certainty> mpopt::mayBeZero(Value value,
@@ -310,7 +312,7 @@ std::optional<Certainty> mpopt::mayBeZero(Value value,
   if (sure == Certainty::Possible && (!findLostOfTable(value, ranges).empty() ||
                                       losesDifference(value, ranges)))
     return Certainty::Likely;
-  // What is 0 as it was stored in front of a cast stays 0.
+  // An element that is 0 in front of a cast is 0 behind it.
   if (auto cast = dyn_cast_if_present<mp::CastOp>(op);
       cast && isa<FloatType>(getElementType(cast.getInput())))
     return std::max(sure, mayBeZero(cast.getInput(), ranges));

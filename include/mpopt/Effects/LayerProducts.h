@@ -14,6 +14,7 @@
 #include "mpopt/Dialect/ProductOperands.h"
 #include "mpopt/Effects/GradientErrors.h"
 #include "mpopt/Gradients/LossScale.h"
+#include "mpopt/Hazards/Zeros.h"
 #include "mpopt/Numerics/Fp8Recipe.h"
 #include "mpopt/Propagate/OperandErrors.h"
 #include "mpopt/Report/LayerReport.h"
@@ -100,6 +101,8 @@ private:
   const TrainingEstimate &step;
   const GradientAnalysis &gradients;
   FlushedShares &shares;
+  ZeroRowShare zeroRows{ranges, /*inRuns=*/false},
+      zeroRuns{ranges, /*inRuns=*/true};
   /// The target's FP8 ends at 240 and 57344.
   bool isFnuz;
   std::vector<Layer> layers;

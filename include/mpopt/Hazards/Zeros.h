@@ -6,6 +6,9 @@
 
 #include "mpopt/Hazards/RangeSupport.h"
 
+#include "mlir/IR/ValueRange.h"
+#include "llvm/ADT/DenseMap.h"
+
 namespace mpopt {
 
 /// The certainty with which some element of `value`, as stored, is 0; nothing
@@ -42,10 +45,26 @@ bool sumsZeroRow(mlir::Value value, const ShapeFacts &shapes);
 /// none within a row.
 bool sumsWholeZeroRow(mlir::Value value, const ShapeFacts &shapes);
 
-/// The expected share of a value's rows along its last axis that are 0
-/// altogether; `inRuns` of those alone that lie next to each other, as padding.
-double shareOfZeroRows(mlir::Value value, const RangeAnalysis &ranges,
-                       bool inRuns);
+/// The expected shares of rows along the last axis that are 0 altogether;
+/// `inRuns` of those alone that lie next to each other, as padding.
+class ZeroRowShare {
+public:
+  ZeroRowShare(const RangeAnalysis &ranges, bool inRuns)
+      : ranges(ranges), inRuns(inRuns) {}
+
+  double of(mlir::Value value);
+
+private:
+  double compute(mlir::Operation *op, mlir::Value value);
+  double ofProduct(mlir::Operation *op);
+  double ofFactors(mlir::Operation *op, mlir::Value value);
+  double leastOf(mlir::ValueRange values);
+
+  const RangeAnalysis &ranges;
+  bool inRuns;
+  unsigned depth = 0;
+  llvm::DenseMap<mlir::Value, double> known;
+};
 
 /// True if nothing is known of the value; rules then do not report what may
 /// follow from it.
