@@ -20,21 +20,24 @@ static bool isHalf(const Value *value) {
 }
 
 std::optional<std::vector<WideNode>> convert::listWide(Model &model) {
-  std::vector<WideNode> wide;
   bool holdsHalf = llvm::any_of(model.main.inputs, isHalf);
+  model.forEachNode(
+      [&](Node &node) { holdsHalf |= llvm::any_of(node.outputs, isHalf); });
+  if (!holdsHalf)
+    return std::nullopt;
+  std::vector<WideNode> wide;
   model.forEachNode([&](Node &node) {
-    holdsHalf |= llvm::any_of(node.outputs, isHalf);
+    // Plans know it by its index, which is another one when casts are gone.
+    if (node.proto->name().empty())
+      node.proto->set_name(node.label);
     if (node.outputs.empty() || !node.outputs[0] ||
         !node.outputs[0]->kind.isFloat() || node.isStandard("Cast") ||
         node.isStandard("Constant") || !node.bodies.empty())
       return;
-    // Its index is another one when casts are gone.
-    if (node.proto->name().empty())
-      node.proto->set_name(node.label);
     wide.push_back(
         {{node.graph->path, node.label}, {}, "the file's own island in FP32"});
   });
-  return holdsHalf ? std::optional(std::move(wide)) : std::nullopt;
+  return wide;
 }
 
 namespace {

@@ -48,7 +48,8 @@ static void restoreGraph(Graph &graph) {
   graph.proto->mutable_node()->Swap(&nodes);
 }
 
-/// The types of truth values that ops give are not stated.
+/// True for integers and truth values. Values without a stated type count too:
+/// truth values that ops give have none.
 static bool isWhole(const Value *value) {
   return value && !value->kind.isFloat() && !isLow(value) &&
          value->kind.dtype != TensorProto::DOUBLE;
