@@ -193,15 +193,15 @@ void OutputGradients::fuseComposites(const RangeAnalysis &ranges) {
           return !original || losesMore(original, ranges);
         }))
       continue;
+    Value input = change.originals.lookup(composite.input);
+    if ((composite.sum || composite.length) && !input)
+      continue;
     // Terms of at most 1 need no more, as those of a sum from whose numbers the
     // maximum is taken off.
-    if (composite.sum &&
-        !(ranges.preRounding(change.originals.lookup(composite.input))
-              .hull()
-              .hi > 0))
+    if (composite.sum && !(ranges.preRounding(input).hull().hi > 0))
       continue;
     if (composite.length &&
-        !areShares(composite, change.originals.lookup(composite.input),
+        !areShares(composite, input,
                    change.originals.lookup(composite.averaged.front()), ranges))
       continue;
     Operation *made = fuse(composite);

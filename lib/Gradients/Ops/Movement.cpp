@@ -112,7 +112,7 @@ static void spreadPart(Operation *op, SpreadContext &ctx) {
     ctx.giveSpread(index, spread);
 }
 
-/// What the positions of a gradient have in common is the same for all, however
+/// The common part of a gradient's positions is the same at each, however
 /// much one of them has besides: the token that a classifier reads.
 static void spreadSplit(mp::SplitOp op, SpreadContext &ctx) {
   spreadPart(op, ctx);
@@ -496,7 +496,7 @@ static void spreadConcat(mp::ConcatOp op, SpreadContext &ctx) {
 static void spreadDropout(mp::DropoutGradOp op, BackwardSpreadContext &ctx) {
   Value grad = op.getGrad();
   double ratio = op.getRatio() ? ctx.of(op.getRatio()).hull().mean : 0.5;
-  double stays = std::clamp(1 - ratio, 0.0, 1.0);
+  double stays = std::isfinite(ratio) ? std::clamp(1 - ratio, 0.0, 1.0) : 0.5;
   double factor = stays > 0 ? 1 / stays : 0;
   AbstractValue value = ctx.of(grad);
   for (CellRef cell : value.mutableCells()) {

@@ -253,7 +253,8 @@ static std::optional<double> squareByClass(const AbstractValue &logits,
   return sum / count;
 }
 
-/// What an epsilon is added to or limits below; the value itself without one.
+/// The operand to which an epsilon is added, or which it limits below; the
+/// value itself without one.
 static Value peelEpsilon(Value value) {
   Operation *op = peel(value).getDefiningOp();
   if (auto clip = dyn_cast_if_present<mp::ClipOp>(op))
@@ -312,7 +313,8 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op,
       std::max<int64_t>(TransferContext::dimOf(y, *axis).value_or(1), 1));
   Moments p = ctx.moments(peel(y));
   double collisions = std::clamp(n * p.square, 1 / n, 1.0);
-  if (Value logarithm = findGradOfLogarithm(grad, y))
+  if (Value logarithm = findGradOfLogarithm(grad, y);
+      logarithm && getShape(logarithm) == getShape(y))
     return spreadOfLogarithm(op, logarithm, n, collisions, ctx);
   double passed;
   auto softmax = peel(y).getDefiningOp<mp::SoftmaxOp>();
