@@ -85,15 +85,15 @@ static Error writeStream(StringRef file,
   return cannotWrite(file, code);
 }
 
-// What is to become a file is written beside it, to a name that is not longer
-// than names can be.
+// A file is written beside its place first, under a name that is no longer than
+// names can be.
 static constexpr StringRef kUnique = "%%%%%%", kEnding = ".tmp";
 
 static std::string makePrefix(StringRef file) {
   return (llvm::sys::path::filename(file).take_front(200) + ".").str();
 }
 
-/// Removes what runs have left that were killed: nobody holds its lock.
+/// Removes the temporary files of killed runs: no process holds their locks.
 static void removeStale(StringRef folder, StringRef prefix) {
   std::error_code code;
   for (fs::directory_iterator entry(folder.empty() ? "." : folder, code), end;
@@ -103,11 +103,14 @@ static void removeStale(StringRef folder, StringRef prefix) {
         unique.size() != kUnique.size() ||
         !llvm::all_of(unique, llvm::isHexDigit))
       continue;
-    int descriptor =
-        ::open(entry->path().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    // A pipe of that name would wait for its writer.
+    int descriptor = ::open(entry->path().c_str(),
+                            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0)
       continue;
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+    struct stat status;
+    if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+        ::flock(descriptor, LOCK_EX | LOCK_NB) == 0)
       ::unlink(entry->path().c_str());
     ::close(descriptor);
   }

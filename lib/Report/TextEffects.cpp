@@ -174,8 +174,8 @@ static std::string findUnstated(const ModelReport &report) {
   return {};
 }
 
-/// The advice for findings above a note, of which so many are no states that
-/// training reaches.
+/// The advice for findings above a note. `errors` and `warnings` leave out
+/// states that only training reaches.
 static std::string describeFix(const ModelReport &report, unsigned errors,
                                unsigned warnings, bool isListed) {
   std::string text;

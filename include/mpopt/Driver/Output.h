@@ -19,8 +19,8 @@ namespace mpopt {
 bool isStream(llvm::StringRef file);
 
 /// A temporary file beside the file that it replaces on `keep`, so that a
-/// reader never sees half of it and a failure leaves the old content. What a
-/// run has left that was killed the next one for the same file removes.
+/// reader never sees half of it and a failure leaves the old content. The next
+/// run for the same file removes temporary files that killed runs have left.
 class PendingOutput {
 public:
   /// Runs `write` on a temporary file for `file`. If `file` is a stream, the

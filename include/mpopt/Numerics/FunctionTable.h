@@ -107,10 +107,10 @@ struct FunctionRow {
                 llvm::SmallVectorImpl<Bend> &pieces) = nullptr;
 };
 
-/// The facts of the function's row, adapted to its numbers.
 /// True if the function takes all numbers and grows no faster than they do.
 bool hasBoundedSlope(const Unary &unary);
 
+/// The facts of the function's row, adapted to its numbers.
 FunctionFacts getFacts(const Unary &unary);
 llvm::SmallVector<double, 2> getBreaks(const Unary &unary);
 /// The pieces on which it bends one way; none if they are not known.

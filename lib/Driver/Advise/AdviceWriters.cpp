@@ -177,9 +177,10 @@ void mpopt::writeAdvice(llvm::raw_ostream &os, const Advice &advice,
                    " an open dimension, which counts as 1: --dim NAME=N",
                2, 0);
   if (llvm::any_of(advice.rows, [](const AdviceRow &row) { return row.kept; }))
-    style.wrap("The error is that without ops in FP32, also where the verdict "
-               "is fine with some",
-               2, 0);
+    style.wrap(
+        "Errors are those without any op in FP32, even where the verdict "
+        "needs some.",
+        2, 0);
   style.dim("Times are lower bounds: each op takes the longest of its "
             "arithmetic, its traffic and a launch.");
   os << '\n';

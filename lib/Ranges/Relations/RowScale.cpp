@@ -37,7 +37,8 @@ bool relations::isNotNegative(Value value, TransferContext &ctx) {
 }
 
 /// The number that an element is chosen against, and s of `s <= number ? c : s`
-/// in any of its spellings: one where the other is chosen is no larger than c.
+/// in spellings that compare s with a number on the right: one where the other
+/// is chosen is no larger than c.
 static Value getChosenLarge(mp::WhereOp where) {
   Operation *test = where.getCondition().getDefiningOp();
   bool isBelow =

@@ -14,7 +14,7 @@
 // CHECK-NEXT: pure BF16 {{.*}} fine{{$}}
 // CHECK-NEXT: pure FP16 {{.*}} Inf or NaN  fine with 1 op in FP32
 // CHECK: recommended: pure BF16 (--precision bf16), {{.*}} times as fast as FP32
-// CHECK: The error is that without ops in FP32, also where the verdict is fine with some
+// CHECK: Errors are those without any op in FP32, even where the verdict needs some.
 
 // Tensor cores of the V100 multiply FP16 only.
 // VOLTA: BF16 {{.*}} no arithmetic of bf16
