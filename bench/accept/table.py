@@ -38,7 +38,7 @@ from weights import make_weight
 FOLDER = Path(__file__).resolve().parent
 VERDICTS = ("passes", "fails", "unjudged")
 KEYS = {"about", "graph", "kernels", "loss", "seed", "weights", "inputs", "targets", "rows", "options"}
-MOST_MODELS = 97
+MOST_MODELS = 100
 # Samples that mpopt gets of a signal: others than those of the evaluations.
 SAMPLES = 8
 MOST_BYTES = 2 << 20
