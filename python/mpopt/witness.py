@@ -10,7 +10,6 @@ an .npz file for each input that is one, standard output the files as JSON."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import pathlib
@@ -226,14 +225,18 @@ class _Search:
 
 def _begin(function: ir.Op) -> _Search:
     """A search at a size of the open dims at which the model runs."""
-    if all(None not in type.shape for type in function.regions[0].types):
+    if all(type.shape is not None and None not in type.shape for type in function.regions[0].types):
         return _Search(function, _SIZES[0])
     for size in _SIZES:
         # The sizes of a model's inputs may depend on each other, and bounds of a file have sizes of their own.
-        with contextlib.suppress(AssertionError, RuntimeError, IndexError, ValueError):
+        try:
             search = _Search(function, size)
             search.run([each.start(0, np.random.default_rng(0)) for each in search.inputs], rounds=False)
             return search
+        except evaluate.Unsupported:
+            raise
+        except (AssertionError, RuntimeError, IndexError, ValueError):
+            continue
     raise evaluate.Unsupported("the open shape of the inputs (--dim and --input-shape close it)")
 
 

@@ -115,14 +115,19 @@ def test_witnesses_fail_only_if_asked(tmp_path):
 
 
 def test_no_input_attains_what_only_bounds_allow(tmp_path):
-    """One factor is 0 wherever the other is not."""
+    """The square of a difference is the sum of its parts."""
     model = parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 17]>
-        g (float[1, 40] x) => (float[1, 40] y) <float k = {300}> {
-          n = Neg (x)
-          a = Relu (x)
-          b = Relu (n)
-          p = Mul (a, b)
+        g (float[1, 40] x, float[1, 40] z) => (float[1, 40] y) <float k = {40}, float two = {2}> {
+          d = Sub (x, z)
+          s = Mul (d, d)
+          xx = Mul (x, x)
+          zz = Mul (z, z)
+          xz = Mul (x, z)
+          t = Mul (xz, two)
+          sum = Add (xx, zz)
+          rest = Sub (sum, t)
+          p = Sub (s, rest)
           q = Mul (p, k)
           y = Mul (q, k)
         }""")
