@@ -210,8 +210,8 @@ void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
                    formatNumber(likely ? hull.likelyHi : hull.hi) + "]")
         .cause(zero ? readers.log : readers.complement,
                "reads the probability");
-    // First order tells of the numbers next to 1, and of no step to it.
-    if (!zero && breaks)
+    // First order tells of the numbers next to 0 or 1, and of no step to it.
+    if (breaks)
       finding.unexpected();
     addFixes(finding, op, readers, zero, *format);
     fixByKeeping(finding, getElementType(result),

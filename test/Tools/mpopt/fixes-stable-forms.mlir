@@ -2,7 +2,7 @@
 
 // RUN: split-file %s %t
 // RUN: not mpopt --check %t/exp.mlir --select MP207 --input x=-20:20 --input x~0,8 --format json | FileCheck %s --check-prefix=EXP
-// RUN: not mpopt --check %t/probability.mlir --select MP306 --input x=-40:40 --input x~0,10 | FileCheck %s --check-prefix=NOTE
+// RUN: mpopt --check %t/probability.mlir --select MP101 --input x=-1:1 | FileCheck %s --check-prefix=NOTE
 // RUN: not mpopt --check %t/probability.mlir --set effect-warning=0 --select MP306 --input x=-40:40 --input x~0,10 --format json | FileCheck %s --check-prefix=PROB
 // RUN: not mpopt --check %t/difference.mlir --select MP301 --input x=245:252 --input x~248,0.3 --input y~0,0.5 --format json | FileCheck %s --check-prefix=DIFF
 // RUN: not mpopt --check %t/difference.mlir --select MP301 --input x=-40:60 --input x~10,0.5 --input y~0,0.5 --format json | FileCheck %s --check-prefix=CENTRE
@@ -69,7 +69,7 @@ module {
 }
 
 // Nothing has to be done about a note.
-// NOTE: note[MP306]
+// NOTE: note[MP101]
 // NOTE-NOT: fix:
 
 // PROB:      "kind": "change-op",
