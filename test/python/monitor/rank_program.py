@@ -74,6 +74,9 @@ def main(mode: str, rank: int, world: int, folder: pathlib.Path) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
     if world > 1:
         distributed.destroy_process_group()
+        # Threads of gloo that outlive the interpreter end the process by std::terminate.
+        sys.stdout.flush()
+        os._exit(0)
 
 
 def tell(alert) -> None:
