@@ -184,6 +184,12 @@ double OwnSlope::meanSquare(const Cell &x, const StorageFormat &format,
   return weights > 0 ? sum / weights : 0;
 }
 
+/// True if a number that is expected becomes Inf.
+static bool reachesInfinity(const Cell &cell, const FloatFormat &format) {
+  return std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) >=
+         format.overflowFrom;
+}
+
 double OwnSlope::factorOfScale(const RangeAnalysis &ranges,
                                const FloatFormat &format,
                                const AbstractValue &error) const {
@@ -191,8 +197,7 @@ double OwnSlope::factorOfScale(const RangeAnalysis &ranges,
   Cell scale = ranges.preRounding(value).hull();
   if (!result.hasLikely() ||
       std::sqrt(::meanSquare(scale)) < format.minNormal ||
-      std::max(std::fabs(scale.likelyLo), std::fabs(scale.likelyHi)) >=
-          format.overflowFrom)
+      reachesInfinity(scale, format))
     return 1;
   // A number in the middle between two powers of two has a typical error.
   constexpr double kMiddle = 1.5;
@@ -241,10 +246,7 @@ double OwnSlope::factor(const RangeAnalysis &ranges,
   }
   if (own) {
     const AbstractValue &variable = ranges.preRounding(own->variable());
-    Cell hull = x.hull();
-    if (!variable.hasLikely() ||
-        std::max(std::fabs(hull.likelyLo), std::fabs(hull.likelyHi)) >=
-            format->overflowFrom)
+    if (!variable.hasLikely() || reachesInfinity(x.hull(), *format))
       return 1;
     double square =
         meanSquare(variable.hull(), *format, makePoints(1), expected);
@@ -256,8 +258,7 @@ double OwnSlope::factor(const RangeAnalysis &ranges,
   }
   std::vector<Point> points = makePoints(exact.groups());
   for (CellRef cell : exact.mutableCells()) {
-    if (std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) >=
-        format->overflowFrom)
+    if (reachesInfinity(cell, *format))
       return 1;
     cell.variance = meanSquare(cell, *format, points, expected);
     cell.mean = 0;

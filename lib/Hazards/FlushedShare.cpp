@@ -19,7 +19,7 @@
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -76,6 +76,20 @@ struct Tally {
 };
 } // namespace
 
+QuantilePoints mpopt::quantilesOf(const Cell &cell) {
+  static const QuantilePoints normal = [] {
+    QuantilePoints at;
+    for (size_t i = 0; i < at.size(); ++i)
+      at[i] = normalQuantile((double(i) + 0.5) / double(at.size()));
+    return at;
+  }();
+  QuantilePoints points = normal;
+  for (double &z : points)
+    z = std::clamp(cell.mean + z * std::sqrt(cell.variance), cell.likelyLo,
+                   cell.likelyHi);
+  return points;
+}
+
 /// The share of a function of one number, which may have next to nothing for
 /// half of its arguments and large values for the others; nothing for other
 /// values.
@@ -88,23 +102,11 @@ static std::optional<double> shareOfFunction(Value value,
   const AbstractValue &x = ranges.preRounding(expression->variable());
   if (!x.hasLikely())
     return std::nullopt;
-  // Shares of a percent are told apart.
-  constexpr size_t kPoints = 256;
-  static const auto quantiles = [] {
-    std::array<double, kPoints> at;
-    for (size_t i = 0; i < kPoints; ++i)
-      at[i] = normalQuantile((double(i) + 0.5) / double(kPoints));
-    return at;
-  }();
-  std::array<double, kPoints> at, values;
+  QuantilePoints values;
   Tally tally;
   double least = std::exp(kLogZero);
   auto add = [&](const Cell &cell, double flushAt) {
-    llvm::transform(quantiles, at.begin(), [&](double z) {
-      return std::clamp(cell.mean + z * std::sqrt(cell.variance), cell.likelyLo,
-                        cell.likelyHi);
-    });
-    expression->evaluate(at, values);
+    expression->evaluate(quantilesOf(cell), values);
     for (double value : values) {
       double magnitude = std::fabs(value);
       if (magnitude > flushAt)

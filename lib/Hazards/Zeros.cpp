@@ -10,7 +10,7 @@
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Numerics/Normal.h"
+#include "mpopt/Hazards/FlushedShare.h"
 #include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
@@ -19,7 +19,6 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/Endian.h"
 
-#include <array>
 #include <cmath>
 #include <functional>
 
@@ -261,22 +260,17 @@ static bool losesDifference(Value value, const RangeAnalysis &ranges) {
     most = std::max(most, boundMagnitude(ranges.of(operand)));
   // Half of a step of FP32 below a number.
   double least = std::ldexp(most, -25);
-  constexpr size_t kPoints = 256;
-  std::array<double, kPoints> points, exact, stored;
+  QuantilePoints exact, stored;
   size_t lost = 0, all = 0;
   for (const Cell &cell : ranges.preRounding(function->variable()).cells()) {
     if (!(cell.likelyLo <= cell.likelyHi))
       continue;
-    for (size_t i = 0; i < kPoints; ++i)
-      points[i] = std::clamp(
-          cell.mean + normalQuantile((double(i) + 0.5) / double(kPoints)) *
-                          std::sqrt(cell.variance),
-          cell.likelyLo, cell.likelyHi);
+    QuantilePoints points = quantilesOf(cell);
     function->evaluate(points, exact);
     function->evaluate(points, stored, /*asStored=*/true);
     for (auto [number, made] : llvm::zip(exact, stored))
       lost += made == 0 && std::fabs(number) > least;
-    all += kPoints;
+    all += points.size();
   }
   double count = ranges.context().elementsPerGroup(value, 1);
   return all > 0 && double(lost) / double(all) * std::max(count, 1.0) > 0.5;

@@ -274,9 +274,8 @@ double ErrorMoments::errorOfProduct(Operation *op,
       hasRole(op, Role::Multiplication))
     return 4 * lhs.square * lhs.error;
   // Relative errors of numbers that may depend on each other add up.
-  std::optional<int64_t> terms;
-  if (hasRole(op, Role::Contraction))
-    terms = countProducts(op);
+  auto terms =
+      hasRole(op, Role::Contraction) ? countProducts(op) : std::nullopt;
   if (!terms || !isKnown(op->getOperand(0)) || !isKnown(op->getOperand(1)))
     return (lhs.relative() + rhs.relative()) * size.square + bias;
   return double(*terms) * (lhs.error * rhs.square + lhs.square * rhs.error) +
@@ -293,11 +292,11 @@ std::optional<double> ErrorMoments::errorOfFunction(Operation *op,
       !estimate(function->variable()).hasLikely())
     return std::nullopt;
   Cell x = estimate(function->variable()).hull();
-  auto squaredSlope = [&](double at) {
+  auto squareAt = [&](double at) {
     double slope = function->slope(at, std::sqrt(x.variance));
     return std::isfinite(slope) ? slope * slope : 0;
   };
-  double error = momentsOf(x.mean, x.variance, squaredSlope).mean *
+  double error = momentsOf(x.mean, x.variance, squareAt).mean *
                  of(function->variable()).error;
   for (Value operand : op->getOperands())
     if (double square = of(operand).square;
@@ -381,13 +380,11 @@ std::optional<double> ErrorMoments::errorOf(Operation *op, OpKind kind,
   case OpKind::Linear:
     return errorOfSum(op, result);
   case OpKind::Product:
-    if (auto error = errorOfFunction(op, size))
-      return error;
-    return errorOfProduct(op, size);
   case OpKind::Quotient:
     if (auto error = errorOfFunction(op, size))
       return error;
-    return errorOfOther(op, size);
+    return kind == OpKind::Product ? errorOfProduct(op, size)
+                                   : errorOfOther(op, size);
   case OpKind::Normalize:
     return errorOfNormal(op, result, size);
   case OpKind::Round:

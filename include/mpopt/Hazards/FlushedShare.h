@@ -17,7 +17,14 @@
 
 #include "llvm/ADT/DenseMap.h"
 
+#include <array>
+
 namespace mpopt {
+
+using QuantilePoints = std::array<double, 256>; // shares of a percent differ
+/// The quantiles of a normal number of the cell's mean and variance at the
+/// middles of equal shares, within the extremes that are expected.
+QuantilePoints quantilesOf(const Cell &cell);
 
 /// An analysis of the module.
 class FlushedShares {
