@@ -159,11 +159,8 @@ static void addImageGradients(mp::ConvGradOp op, Layer &layer,
   Value x = op.getInput(), dy = op.getGrad(), filter = op.getFilter();
   if (!getShape(x) || !getShape(dy) || !getShape(filter))
     return;
-  double steps = 1, taps = countElements(filter) /
-                           double((*getShape(filter))[0]) /
-                           double(std::max<int64_t>((*getShape(filter))[1], 1));
-  for (int64_t stride : op.getStrides().value_or(ArrayRef<int64_t>()))
-    steps *= double(stride);
+  // A tap beside the image is no product of either.
+  double inside = shareOfTaps(layer.op);
   if (!isTransposed && !op.getInputGrad().use_empty()) {
     LayerProduct product{LayerPass::InputGradient,
                          cast<OpResult>(op.getInputGrad())};
@@ -173,7 +170,10 @@ static void addImageGradients(mp::ConvGradOp op, Layer &layer,
     setOperand(product, 0, dy,
                imageOf(dy, AxisPart::Contracted, AxisPart::Row));
     setOperand(product, 1, filter, weight);
-    product.terms = double(layer.n) * std::max(taps / steps, 1.0);
+    double taps = countElements(filter) / double((*getShape(filter))[0]) /
+                  double(std::max<int64_t>((*getShape(filter))[1], 1));
+    product.terms = double(layer.n) * taps * inside * double(positionsOf(dy)) /
+                    double(std::max<int64_t>(positionsOf(x), 1));
     layer.products.push_back(product);
   }
   LayerProduct product{LayerPass::WeightGradient,
@@ -182,7 +182,7 @@ static void addImageGradients(mp::ConvGradOp op, Layer &layer,
     std::swap(x, dy);
   setOperand(product, 0, x, imageOf(x, AxisPart::Row, AxisPart::Contracted));
   setOperand(product, 1, dy, imageOf(dy, AxisPart::Row, AxisPart::Contracted));
-  product.terms = double(positionsOf(op.getGrad()));
+  product.terms = double(positionsOf(op.getGrad())) * inside;
   layer.products.push_back(product);
 }
 
