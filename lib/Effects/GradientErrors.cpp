@@ -3,6 +3,8 @@
 
 #include "mpopt/Effects/GradientErrors.h"
 
+#include "AlikeErrors.h"
+
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
@@ -33,7 +35,8 @@ class mpopt::GradientMoments : public ErrorMoments {
 public:
   GradientMoments(const RangeAnalysis &ranges,
                   const GradientAnalysis &gradients, int exponent)
-      : ErrorMoments(ranges), gradients(gradients), exponent(exponent) {}
+      : ErrorMoments(ranges), gradients(gradients), exponent(exponent),
+        alike(gradients) {}
 
   void walk(ModuleOp module, const AddedErrors &added, unsigned sources);
   /// The part of a value's squared error that each source makes.
@@ -57,16 +60,24 @@ private:
   }
   std::optional<double> errorOf(Operation *op, OpKind kind, OpResult result,
                                 const TensorMoments &size) override;
+  double growth(Operation *op, unsigned operand) const override {
+    return alike.growth(op, operand);
+  }
   void divide(Operation *op, OpKind kind, OpResult result,
               const TensorMoments &size) override;
+  double commonSlope(Operation *op) const;
+  void correlate(Operation *op, OpKind kind, OpResult result,
+                 const TensorMoments &size);
   void adopt(Value from, Value to) override;
   std::optional<double> errorOfSlope(Operation *op,
                                      const TensorMoments &size) const;
   double errorOfGradient(Operation *op, const TensorMoments &size) const;
+  std::optional<double> errorOfParameter(Operation *op, OpResult result) const;
   double errorOfLoss(Operation *op, Value operand) const;
 
   const GradientAnalysis &gradients;
   int exponent;
+  AlikeErrors alike;
   const AddedErrors *added = nullptr;
   /// What the errors of a first walk choose otherwise.
   std::optional<ChangedDecisions> decisions;
@@ -232,11 +243,16 @@ double GradientMoments::errorOfLoss(Operation *op, Value operand) const {
   return of(operand).relative();
 }
 
+static bool isGradientOf(Operation *op, Role role) {
+  const OpMeaning *forward = getMeaning(gradientOf(op), op->getContext());
+  return forward && hasRole(forward, role);
+}
+
 /// Ops that compute gradients are linear in the incoming one, operand 0.
 double GradientMoments::errorOfGradient(Operation *op,
                                         const TensorMoments &size) const {
   const OpMeaning *forward = getMeaning(gradientOf(op), op->getContext());
-  auto isOf = [&](Role role) { return forward && hasRole(forward, role); };
+  auto isOf = [&](Role role) { return isGradientOf(op, role); };
   TensorMoments incoming = of(op->getOperand(0));
   double relative = 0, absolute = 0;
   for (Value operand : op->getOperands()) {
@@ -263,10 +279,42 @@ double GradientMoments::errorOfGradient(Operation *op,
   return relative * size.square + absolute;
 }
 
+/// Ops that compute the gradients of an input, of a weight or scale and of a
+/// bias add the latter up over positions and samples. Nothing for other
+/// results.
+std::optional<double> GradientMoments::errorOfParameter(Operation *op,
+                                                        OpResult result) const {
+  const OpMeaning *forward = getMeaning(gradientOf(op), op->getContext());
+  bool isNorm = isGradientOf(op, Role::Normalization),
+       isConv = isGradientOf(op, Role::Contraction);
+  if (result.getResultNumber() == 0 || !(isNorm || isConv))
+    return std::nullopt;
+  TensorMoments grad = of(op->getOperand(0)), x = of(op->getOperand(1));
+  bool isBias = result.getResultNumber() == 2;
+  MaybeShape shape = getShape(op->getOperand(0));
+  if (isConv && (!shape || shape->size() < 2))
+    return std::nullopt;
+  double channels = isConv ? double(std::max<int64_t>((*shape)[1], 1))
+                           : countElements(result),
+         count = countElements(op->getOperand(0)) / channels;
+  double growth = alike.growth(op, 0);
+  if (isBias)
+    return count * growth * grad.error;
+  growth = 1 + (growth - 1) * alike.commonPart(op->getOperand(1));
+  double spread = isNorm ? spreadSeenBy(forward, x) : 1;
+  if (!(spread > 0))
+    return std::nullopt;
+  double square = isNorm ? 1 : x.square;
+  return count *
+         (growth * grad.error * square + grad.square * x.error / spread);
+}
+
 std::optional<double> GradientMoments::errorOf(Operation *op, OpKind kind,
                                                OpResult result,
                                                const TensorMoments &size) {
   if (std::optional<double> error = errorOfSlope(op, size))
+    return error;
+  if (std::optional<double> error = errorOfParameter(op, result))
     return error;
   if (!gradientOf(op).empty())
     return errorOfGradient(op, size);
@@ -277,10 +325,48 @@ std::optional<double> GradientMoments::errorOf(Operation *op, OpKind kind,
 // Sources
 //===----------------------------------------------------------------------===//
 
+/// The part of the mean square of the slopes by which an op multiplies a
+/// gradient that two positions have in common. Softmax takes the mean of a row
+/// away, which is what its positions have in common.
+double GradientMoments::commonSlope(Operation *op) const {
+  if (isGradientOf(op, Role::Normalization))
+    return 1;
+  Value x = getSlopeArgument(op);
+  std::optional<Unary> passed = getFunctionOfGradient(op);
+  if (!x || !passed || !estimate(x).hasLikely())
+    return 0;
+  Cell hull = estimate(x).hull();
+  auto slope = [&](double at) { return derivative(*passed, at); };
+  Moments slopes = momentsOf(hull.mean, hull.variance, slope);
+  return slopes.square > 0 ? slopes.mean * slopes.mean / slopes.square : 0;
+}
+
+/// Each operand's part of the error keeps its own correlation, and what the
+/// result adds is new at each position.
+void GradientMoments::correlate(Operation *op, OpKind kind, OpResult result,
+                                const TensorMoments &size) {
+  double common = 0;
+  SmallVector<Value> read(op->getOperands());
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    double error = of(operand).error, its = 0;
+    if (!(error > 0))
+      continue;
+    if (gradientOf(op).empty() && !getSlopeArgument(op))
+      its = alike.passed(op, kind, result, unsigned(index));
+    else if (index == 0)
+      its = alike.of(operand) * commonSlope(op);
+    if (its > 0)
+      common += its * errorBy(operand, error, read, op, kind, result, size);
+  }
+  double all = of(result).error;
+  alike.set(result, all > 0 ? common / all : 0);
+}
+
 /// An op passes an error e on as a e + b sqrt e: b where a slope jumps
 /// (squaredChangeOfSlope). Two errors give both.
 void GradientMoments::divide(Operation *op, OpKind kind, OpResult result,
                              const TensorMoments &size) {
+  correlate(op, kind, result, size);
   if (sources == 0)
     return;
   parts.erase(result);
@@ -316,6 +402,7 @@ void GradientMoments::divide(Operation *op, OpKind kind, OpResult result,
 }
 
 void GradientMoments::adopt(Value from, Value to) {
+  alike.set(to, alike.of(from));
   if (auto found = parts.find(from); found != parts.end()) {
     std::vector<float> its = found->second;
     parts[to] = std::move(its);
@@ -335,6 +422,7 @@ void GradientMoments::walk(ModuleOp module, const AddedErrors &errors,
       bodies.push_back(&function.getFunctionBody().front());
   auto walkOnce = [&] {
     forget();
+    alike.forget();
     parts.clear();
     llvm::for_each(bodies, [&](Block *body) { run(*body); });
   };

@@ -259,6 +259,7 @@ double ErrorMoments::errorOfSum(Operation *op, Value result) const {
     return all;
   double count =
       std::max(countElements(op->getOperand(0)) / countElements(result), 1.0);
+  all *= growth(op, 0);
   return hasRole(op, Role::Mean) ? all / count : all * count;
 }
 
@@ -278,7 +279,8 @@ double ErrorMoments::errorOfProduct(Operation *op,
       hasRole(op, Role::Contraction) ? countProducts(op) : std::nullopt;
   if (!terms || !isKnown(op->getOperand(0)) || !isKnown(op->getOperand(1)))
     return (lhs.relative() + rhs.relative()) * size.square + bias;
-  return double(*terms) * (lhs.error * rhs.square + lhs.square * rhs.error) +
+  return double(*terms) * (lhs.error * growth(op, 0) * rhs.square +
+                           lhs.square * rhs.error * growth(op, 1)) +
          bias;
 }
 

@@ -93,6 +93,12 @@ protected:
                                         mlir::OpResult result,
                                         const TensorMoments &size);
 
+  /// The square of the error that an operand brings into a sum of its elements,
+  /// of that of independent errors.
+  virtual double growth(mlir::Operation *, unsigned /*operand*/) const {
+    return 1;
+  }
+
   /// The result has its error.
   virtual void divide(mlir::Operation *, OpKind, mlir::OpResult,
                       const TensorMoments & /*size*/) {}

@@ -1,0 +1,119 @@
+//===- AlikeErrors.cpp - Errors that positions have in common
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "AlikeErrors.h"
+
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/ProductOperands.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Unary.h"
+#include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Ranges/Value/FunctionOf.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+void AlikeErrors::set(Value value, double alike) {
+  if (alike > 0)
+    known[value] = std::min(alike, 1.0);
+  else
+    known.erase(value);
+}
+
+double AlikeErrors::commonPart(Value value) const {
+  const AbstractValue &numbers = gradients.of(value);
+  const Spread &spread = gradients.spread(value);
+  Moments all;
+  for (const Cell &cell : numbers.cells()) {
+    Moments its = Moments::of(cell, spread);
+    all.common += its.common;
+    all.square += its.square;
+  }
+  return all.square > 0 ? std::clamp(all.common / all.square, 0.0, 1.0) : 0;
+}
+
+static SmallVector<int64_t> axesOf(const OperandLayout &layout, AxisPart part) {
+  SmallVector<int64_t> axes;
+  for (auto [axis, its] : llvm::enumerate(layout.axes))
+    if (its == part)
+      axes.push_back(int64_t(axis));
+  return axes;
+}
+
+static SmallVector<int64_t> axesOf(Value value) {
+  MaybeShape shape = getShape(value);
+  return llvm::to_vector(
+      llvm::seq<int64_t>(0, shape ? int64_t(shape->size()) : 0));
+}
+
+static double countPositions(Value value, ArrayRef<int64_t> axes,
+                             const GradientAnalysis &gradients) {
+  MaybeShape shape = getShape(value);
+  if (!shape)
+    return 1;
+  return TermCount::along(*shape, axes, gradients.spread(value).axes,
+                          gradients.samples())
+      .positions;
+}
+
+bool AlikeErrors::hasPositions(Value value, ArrayRef<int64_t> axes) const {
+  return countPositions(value, axes, gradients) > 1;
+}
+
+double AlikeErrors::growth(Operation *op, unsigned operand) const {
+  Value value = op->getOperand(operand);
+  double alike = of(value);
+  if (alike == 0)
+    return 1;
+  SmallVector<int64_t> summed = axesOf(value);
+  if (std::optional<ProductOperands> product = getProductOperands(op)) {
+    summed = axesOf(product->layouts[operand], AxisPart::Contracted);
+    alike *= commonPart(op->getOperand(1 - operand));
+  } else if (auto axes = getReducedAxes(op, ShapeFacts())) {
+    summed.assign(axes->begin(), axes->end());
+  }
+  return 1 + (countPositions(value, summed, gradients) - 1) * alike;
+}
+
+/// Of a product with numbers that positions have in common, or whose positions
+/// a sum leaves.
+double AlikeErrors::passed(Operation *op, OpKind kind, OpResult result,
+                           unsigned operand) const {
+  Value value = op->getOperand(operand);
+  double alike = of(value);
+  auto productOperands = getProductOperands(op);
+  if (productOperands && operand < 2) {
+    auto rowsOf = [&](unsigned side) {
+      SmallVector<int64_t> axes =
+          axesOf(productOperands->layouts[side], AxisPart::Row);
+      axes.append(axesOf(productOperands->layouts[side], AxisPart::Batch));
+      return axes;
+    };
+    Value other = op->getOperand(1 - operand);
+    if (!hasPositions(other, rowsOf(1 - operand)))
+      return alike;
+    return commonPart(other) *
+           (hasPositions(value, rowsOf(operand)) ? alike : 1);
+  }
+  // One gradient for all positions; a number that is divided by, such as a
+  // norm, may be one for all channels.
+  if (gradients.isGradient(value) && !hasPositions(value, axesOf(value)) &&
+      hasPositions(result, axesOf(result)))
+    alike = 1;
+  switch (kind) {
+  case OpKind::Copy:
+  case OpKind::Linear:
+    return alike;
+  case OpKind::Product:
+  case OpKind::Quotient:
+    for (auto [index, other] : llvm::enumerate(op->getOperands()))
+      if (index != operand && hasPositions(other, axesOf(other)))
+        alike *= commonPart(other);
+    return alike;
+  case OpKind::Normalize:
+    return hasRole(op, Role::Softmax) ? 0 : alike;
+  default:
+    return 0;
+  }
+}
