@@ -378,7 +378,7 @@ bool CastSearch::growBySums(const TrialResult &result) {
 /// A finding that is expected to make Inf or NaN comes first: with it errors
 /// are not known.
 bool CastSearch::grow(const TrialResult &result) {
-  auto isPartial = [](const Violation &found) { return found.isPartial; };
+  auto isPartial = [](const Violation &found) { return found.isPartial(); };
   return growByViolations(result, std::not_fn(isPartial)) ||
          (policy.byErrors() && (growByOrigins(result) || growBySums(result))) ||
          growByViolations(result, isPartial);

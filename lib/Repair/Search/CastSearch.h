@@ -76,6 +76,8 @@ private:
   llvm::SmallVector<llvm::SmallVector<Node>> groupByKind(bool backward) const;
   bool shrinkBy(llvm::ArrayRef<Node> nodes, bool split);
   bool mayGo(const Kept &without);
+  void learnNeeded(llvm::ArrayRef<Node> gone, const TrialResult &result);
+  llvm::SmallVector<Node> findLight(llvm::ArrayRef<Node> gone);
 
   mlir::ModuleOp module;
   llvm::ArrayRef<FindingList::Entry> entries;
@@ -94,6 +96,8 @@ private:
   Kept kept;
   /// Nodes that do not go, although the result would allow it.
   Kept pinned;
+  /// Nodes without which a finding comes back.
+  Kept needed;
   llvm::DenseMap<Node, Reasons> reasons;
   llvm::DenseMap<Node, std::string> texts;
   /// Lists that are too short, sorted.

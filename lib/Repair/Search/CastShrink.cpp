@@ -132,8 +132,98 @@ bool CastSearch::mayGo(const Kept &without) {
   return true;
 }
 
+/// Learns from a result without some nodes which of them have to stay: those of
+/// each value that was wide and has a finding now whose effect is among the
+/// largest. What is far smaller may come from the others.
+void CastSearch::learnNeeded(ArrayRef<Node> gone, const TrialResult &result) {
+  llvm::DenseSet<Node> isGone(gone.begin(), gone.end());
+  llvm::DenseSet<Place> known;
+  for (const Violation &violation : now.violations)
+    known.insert(violation.place);
+  SmallVector<std::pair<double, ArrayRef<Node>>> found;
+  double largest = 0;
+  for (const Violation &violation : result.violations) {
+    if (!policy.counts(violation) || known.contains(violation.place) ||
+        !violation.value())
+      continue;
+    ArrayRef<Node> around = nodes.nodesOf(violation.value());
+    if (!llvm::all_of(around, [&](Node node) { return kept.contains(node); }))
+      continue;
+    largest = std::max(largest, violation.effect);
+    found.push_back({violation.effect, around});
+  }
+  for (auto [effect, around] : found)
+    if (effect >= largest / kSure)
+      for (Node node : around)
+        if (isGone.contains(node))
+          needed.insert(node);
+}
+
+/// Of `gone`, those that add least to the errors: as many as may go together
+/// by what their roundings added before.
+SmallVector<Node> CastSearch::findLight(ArrayRef<Node> gone) {
+  if (!policy.byErrors())
+    return SmallVector<Node>(gone);
+  // By sum, the share of what it may grow by.
+  llvm::DenseMap<Node, llvm::MapVector<unsigned, double>> shares;
+  for (Node node : gone)
+    shares[node];
+  unsigned index = 0;
+  for (auto [number, output] : llvm::enumerate(learned)) {
+    double held = now.outputs[number].error;
+    if (!std::isfinite(held))
+      continue;
+    double free =
+        std::pow(std::max(policy.limit(number), held), 2) - std::pow(held, 2);
+    for (const OutputEffect::Sum &sum : output.sums) {
+      auto add = [&](Value value, double square) {
+        ArrayRef<Node> around = nodes.nodesOf(value);
+        if (square > 0 && llvm::all_of(around, [&](Node node) {
+              return kept.contains(node);
+            }))
+          for (Node node : around)
+            if (auto found = shares.find(node); found != shares.end())
+              found->second[index] += square * sum.factor / free;
+      };
+      if (sum.values.empty())
+        for (auto [value, square] : output.squares)
+          add(value, square);
+      for (Value value : sum.values)
+        add(value, output.squares.lookup(value));
+      ++index;
+    }
+  }
+  auto largest = [&](Node node) {
+    double most = 0;
+    for (auto [sum, share] : shares[node])
+      most = std::max(most, share);
+    return most;
+  };
+  SmallVector<Node> light(gone);
+  llvm::stable_sort(
+      light, [&](Node lhs, Node rhs) { return largest(lhs) < largest(rhs); });
+  std::vector<double> added(index);
+  size_t count = 0;
+  for (; count < light.size(); ++count) {
+    for (auto [sum, share] : shares[light[count]])
+      added[sum] += share;
+    if (llvm::any_of(added, [](double share) { return !(share <= 1); }))
+      break;
+  }
+  light.truncate(count);
+  return light;
+}
+
 /// Lets nodes go, all or (`split`) those that can. True if all are gone.
 bool CastSearch::shrinkBy(ArrayRef<Node> gone, bool split) {
+  SmallVector<Node> rest;
+  llvm::copy_if(gone, std::back_inserter(rest),
+                [&](Node node) { return !needed.contains(node); });
+  if (rest.size() < gone.size()) {
+    if (split && !rest.empty())
+      shrinkBy(rest, true);
+    return false;
+  }
   if (runsLeft == 0)
     return false;
   Kept without = kept;
@@ -142,14 +232,24 @@ bool CastSearch::shrinkBy(ArrayRef<Node> gone, bool split) {
   std::vector<Node> order(without.begin(), without.end());
   llvm::sort(order);
   if (rejected.insert(std::move(order)).second && mayGo(without))
-    if (std::optional<TrialResult> state = tryNodes(without);
-        state && policy.isAsGood(*state, now)) {
-      kept = std::move(without);
-      now = std::move(*state);
-      return true;
+    if (std::optional<TrialResult> state = tryNodes(without)) {
+      if (policy.isAsGood(*state, now)) {
+        kept = std::move(without);
+        now = std::move(*state);
+        return true;
+      }
+      size_t before = needed.size();
+      learnNeeded(gone, *state);
+      if (needed.size() > before)
+        return shrinkBy(gone, split);
     }
   if (!split || gone.size() == 1)
     return false;
+  if (SmallVector<Node> light = findLight(gone); light.size() < gone.size()) {
+    if (!light.empty())
+      shrinkBy(light, true);
+    return false;
+  }
   bool first = shrinkBy(gone.take_front(gone.size() / 2), true);
   bool second = shrinkBy(gone.drop_front(gone.size() / 2), true);
   return first && second;

@@ -128,8 +128,8 @@ void Trials::add(const FindingList::Entry &entry, Origins origins,
   violation.op = op;
   violation.severity = entry.judged.value_or(entry.finding.severity);
   violation.certainty = entry.finding.certainty;
-  violation.isPartial =
-      entry.finding.effect && std::isfinite(entry.finding.effect->error);
+  violation.effect =
+      entry.finding.effect ? entry.finding.effect->error : kInfinity;
   if (value) {
     auto [present, isNew] =
         result.present.try_emplace(violation.place, violation.certainty);

@@ -15,6 +15,8 @@
 
 #include "mlir/IR/IRMapping.h"
 
+#include <cmath>
+
 namespace mpopt {
 
 /// A hazard and the value of the unchanged module that it is about; the value
@@ -33,12 +35,13 @@ struct Violation {
   Certainty certainty = Certainty::Possible;
   /// The highest certainty at the same place in the unchanged module.
   std::optional<Certainty> before;
-  /// Its effect is known and finite.
-  bool isPartial = false;
+  /// Its effect on the outputs, infinite if it is not known.
+  double effect = 0;
 
   mlir::Value value() const { return place.second; }
   /// True if it is about the values, not about the op.
   bool isAboutRange() const { return place.first != rule; }
+  bool isPartial() const { return std::isfinite(effect); }
   /// True if it reaches the certainty only in this analysis.
   bool isNew(Certainty bar) const {
     return certainty >= bar && (!before || *before < bar);
