@@ -334,6 +334,10 @@ OutputErrors::OutputErrors(ModuleOp module, const RangeAnalysis &ranges,
       decisions(ranges, moments) {
   if (ChangedDecisions::hasChoices(body))
     decisions.run(body);
+  if (!parts.empty() && quantization.judges(parts.front().value))
+    for (size_t cause = 0; cause < kQuantizationCauses.size(); ++cause)
+      causes.emplace_back(module, ranges, quantization,
+                          QuantizationCause(cause));
   for (auto [index, part] : llvm::enumerate(parts)) {
     part.size = sizeOf(part.value, ranges);
     part.rows = countRows(part.value);
@@ -552,6 +556,43 @@ void OutputErrors::addProportional(Part &part, const Source &source,
   part.proportional.largest += square * far * far;
 }
 
+void OutputErrors::addShifts(OutputEffect &output,
+                             ArrayRef<Part *> parts) const {
+  for (auto [cause, without] : llvm::enumerate(causes)) {
+    double rms = 0, largest = 0, size = 0, most = 0;
+    for (auto [index, part] : llvm::enumerate(parts)) {
+      std::optional<WholeShift> shift = without.shiftOf(part->value);
+      double count = part->size ? part->size->count : 0;
+      if (!shift || count == 0)
+        continue;
+      rms += count * shift->rms * shift->rms;
+      size += count * shift->exactRms * shift->exactRms;
+      most = std::max(most, shift->exactMost);
+      largest = std::max(largest, shift->largest);
+      if (!output.slices.empty()) {
+        double &error = output.slices[index].error;
+        error = std::max(error, shift->largest / shift->exactMost);
+        output.error = std::max(*output.error, error);
+      }
+    }
+    if (!(size > 0))
+      continue;
+    double error = output.slices.empty() ? largest / most : *output.error;
+    output.rms = std::max(*output.rms, std::sqrt(rms / size));
+    if (!output.byCause)
+      output.byCause.emplace();
+    double &by = (*output.byCause)[cause];
+    if (!(error > by))
+      continue;
+    // Each has its part of what independent errors are short of.
+    double more = error * error - by * by;
+    for (Value value : without.sources())
+      output.squares[value] += more / double(without.sources().size());
+    by = error;
+    output.error = std::max(*output.error, error);
+  }
+}
+
 void OutputErrors::judge(MutableArrayRef<OutputEffect> outputs) {
   addAll();
 
@@ -568,5 +609,7 @@ void OutputErrors::judge(MutableArrayRef<OutputEffect> outputs) {
     ::judge(output, own, ranges,
             getPrecision(body.getParentOp()->getParentOfType<ModuleOp>())
                     .operands != nullptr);
+    if (output.error)
+      addShifts(output, own);
   }
 }

@@ -7,6 +7,7 @@
 #include "LargestError.h"
 #include "OutputGradients.h"
 #include "OutputSize.h"
+#include "WholeShifts.h"
 
 #include "mpopt/Propagate/ChangedDecisions.h"
 #include "mpopt/Propagate/ErrorMoments.h"
@@ -79,6 +80,8 @@ private:
   double squareOfAbsorbed(size_t index, mlir::Value origin);
   void addTo(Part &part, const Source &source, const AbstractValue &error,
              double square);
+  /// Errors that sums keep, where those are more than of independent ones.
+  void addShifts(OutputEffect &output, llvm::ArrayRef<Part *> parts) const;
   void addProportional(Part &part, const Source &source, double square);
 
   mlir::Block &body;
@@ -90,6 +93,8 @@ private:
   ErrorMoments moments;
   OutputGradients gradients;
   ChangedDecisions decisions;
+  /// By QuantizationCause; empty where nothing is judged by its quantisation.
+  std::vector<WithoutCause> causes;
 };
 
 } // namespace mpopt

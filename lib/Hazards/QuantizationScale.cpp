@@ -5,7 +5,6 @@
 
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
-#include "mpopt/Ranges/Weights/Dequantized.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -40,14 +39,4 @@ double mpopt::sizeOfMiddle(const AbstractValue &value) {
   auto middle = squares.begin() + squares.size() / 2;
   std::nth_element(squares.begin(), middle, squares.end());
   return std::sqrt(*middle);
-}
-
-std::optional<std::vector<double>>
-mpopt::readElements(Value value, const RangeAnalysis &ranges) {
-  if (!value)
-    return std::vector<double>{0};
-  std::optional<WeightView> view = ranges.context().weights(value);
-  if (!view || view->size() == 0 || view->size() > kMostElements)
-    return std::nullopt;
-  return readAll(*view);
 }

@@ -17,6 +17,7 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Normal.h"
 #include "mpopt/Numerics/StorageError.h"
+#include "mpopt/Propagate/CodeMismatch.h"
 #include "mpopt/Propagate/CodeSums.h"
 #include "mpopt/Propagate/Masks.h"
 #include "mpopt/Propagate/MeanSquare.h"
@@ -330,6 +331,28 @@ errorOfBorder(mp::PadOp op, const RangeAnalysis &ranges) {
   return result;
 }
 
+/// The numbers that codes stand for where they are read, less those for which
+/// they were written, without what all have in common (WholeShifts.h); nothing
+/// where these are the same.
+static std::optional<QuantizationError>
+errorOfMismatch(mp::DequantizeOp op, mp::QuantizeOp from,
+                const RangeAnalysis &ranges) {
+  if (from->hasAttr(kTriedFixAttr) || !findMismatch(op, from, ranges))
+    return std::nullopt;
+  double read = ranges.of(op.getScale()).hull().mean,
+         written = ranges.of(from.getScale()).hull().mean;
+  if (!(read > 0) || !std::isfinite(written))
+    return std::nullopt;
+  QuantizationError result;
+  result.error =
+      mapGroups(ranges.context(), {ranges.preRounding(op.getResult())}, noBound,
+                [&](ArrayRef<Likely> in) {
+                  double gain = 1 - written / read;
+                  return toLikely({0, gain * gain * in[0].variance});
+                });
+  return result;
+}
+
 /// The error of sums in kernels whose pairs saturate or whose accumulators
 /// wrap.
 static std::optional<QuantizationError>
@@ -378,8 +401,11 @@ QuantizationErrors::errorOf(Value value, ArrayRef<int64_t> dims) {
         return errorOfNumbers(op, *storageFormatOf(op), ranges,
                               /*expectsUnseen=*/false);
       })
-      .Case(
-          [&](mp::DequantizeOp op) { return errorOfCodes(op, ranges, tried); })
+      .Case([&](mp::DequantizeOp op) -> Result {
+        if (auto from = findWriter(op))
+          return errorOfMismatch(op, from, ranges);
+        return errorOfCodes(op, ranges, tried);
+      })
       .Case([&](mp::CastOp op) { return errorOfCast(op, ranges); })
       .Case([&](mp::DynamicQuantizeOp op) -> Result {
         if (value != op.getValues())

@@ -23,18 +23,19 @@
 using namespace mlir;
 using namespace mpopt;
 
+double mpopt::clippedSquare(double deviation) {
+  double z = 1 / deviation;
+  double inside = 1 - 2 * normalShareBelow(-z);
+  return deviation * deviation * (inside - 2 * z * normalDensity(z)) + 1 -
+         inside;
+}
+
 double mpopt::deviationBeforeClipping(double ratio) {
   // It is a third for uniform numbers up to the end, less for normal ones that
   // no end clips, and somewhat more for the few of a small tensor.
   constexpr double kEven = 0.45;
   if (!(ratio > kEven) || ratio > 1)
     return 0;
-  auto clippedSquare = [](double deviation) {
-    double z = 1 / deviation;
-    double inside = 1 - 2 * normalShareBelow(-z);
-    return deviation * deviation * (inside - 2 * z * normalDensity(z)) + 1 -
-           inside;
-  };
   // Beyond, nine codes in ten are the last ones.
   double lo = 0.3, hi = 8;
   for (int step = 0; step < 40; ++step) {
@@ -54,10 +55,10 @@ static double endOf(const StorageFormat &format) {
 static StorageError errorOfWeight(const StorageFormat &format, double reach,
                                   ArrayRef<Likely> in) {
   StorageFormat scaled = format.scaled(std::fabs(in[1].mean), in[2].mean);
-  if (format.floats)
-    return storageErrorOf(in[0].mean, in[0].variance, scaled, false, false);
   double step = in[1].mean * in[1].mean + in[1].variance;
   StorageError error = {0, step / 12};
+  if (format.floats)
+    error = storageErrorOf(in[0].mean, in[0].variance, scaled, false, false);
   double square = std::pow(reach * endOf(scaled), 2);
   if (square > 0)
     error.square += storageErrorOf(0, square, scaled).square -
@@ -241,20 +242,34 @@ mpopt::errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges,
 static double shareAtEnds(mp::DequantizeOp op, const StorageFormat &format,
                           const RangeAnalysis &ranges) {
   std::vector<double> codes = readCodes(op, ranges);
+  double lo = format.codes.lo + (format.floats ? 0 : 1);
+  auto isAtEnd = [&](double code) {
+    return code <= lo || code >= format.codes.hi;
+  };
   return codes.empty() || llvm::all_equal(codes)
              ? 0
-             : double(llvm::count_if(codes,
-                                     [&](double code) {
-                                       return code <= format.codes.lo + 1 ||
-                                              code >= format.codes.hi;
-                                     })) /
-                   double(codes.size());
+             : double(llvm::count_if(codes, isAtEnd)) / double(codes.size());
+}
+
+/// The deviation of normal numbers, of the end, of which that share is at the
+/// last code of a float format, whose steps are as wide as to tell that from
+/// numbers that are even up to it; 0 where their mean square, of the end's, is
+/// another one.
+static double deviationByShare(const StorageFormat &format, double share,
+                               double ratio) {
+  constexpr double kMore = 2, kSame = 1.5;
+  double even = format.step(format.codes.hi) / format.codes.hi / 2;
+  if (!(share > kMore * even) || share >= 1)
+    return 0;
+  double deviation = -1 / normalQuantile(share / 2);
+  double expected = clippedSquare(deviation);
+  return expected < kSame * ratio && ratio < kSame * expected ? deviation : 0;
 }
 
 double mpopt::reachBeforeClipping(mp::DequantizeOp op,
                                   const RangeAnalysis &ranges) {
   auto format = storageFormatOf(op);
-  if (!format || format->floats || !isConstant(op.getInput()))
+  if (!format || !isConstant(op.getInput()))
     return 0;
   // All channels are taken together: few elements say little.
   double sum = 0, count = 0;
@@ -277,13 +292,15 @@ double mpopt::reachBeforeClipping(mp::DequantizeOp op,
       std::max(double(getNumElements(getShape(op.getResult())).value_or(1)) /
                    double(getNumElements(getShape(op.getScale())).value_or(1)),
                2.0);
-  double deviation =
-      deviationBeforeClipping((sum / count - 1 / each) / (1 - 1 / each));
+  double ratio = (sum / count - 1 / each) / (1 - 1 / each),
+         atEnds = shareAtEnds(op, *format, ranges) - 1 / each,
+         deviation = deviationBeforeClipping(ratio);
+  if (format->floats && deviation == 0)
+    return deviationByShare(*format, atEnds, ratio);
   // Clipped weights have the first or the last code; weights that are as large
   // as each other, as those of a norm are, have others or all the same one.
   double clipped = deviation > 0 ? 2 * normalShareBelow(-1 / deviation) : 0;
-  return shareAtEnds(op, *format, ranges) - 1 / each > clipped / 2 ? deviation
-                                                                   : 0;
+  return atEnds > clipped / 2 ? deviation : 0;
 }
 
 std::optional<QuantizationError>

@@ -4,12 +4,11 @@
 #ifndef MPOPT_HAZARDS_QUANTIZATIONSCALE_H
 #define MPOPT_HAZARDS_QUANTIZATIONSCALE_H
 
-#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Propagate/CodeMismatch.h"
 
 #include "mlir/IR/Operation.h"
 
 #include <optional>
-#include <vector>
 
 namespace mpopt {
 
@@ -27,13 +26,6 @@ std::optional<QuantizationScale> findScale(mlir::Operation *op);
 /// The root mean square of the middle one of the value's groups: of a typical
 /// channel, whatever outliers others have.
 double sizeOfMiddle(const AbstractValue &value);
-
-/// The elements of a constant; of null one that is 0. Nothing for other values
-/// and more than `kMostElements`.
-std::optional<std::vector<double>> readElements(mlir::Value value,
-                                                const RangeAnalysis &ranges);
-/// The scales of a weight of 4 bits in blocks are as many; a bound on time.
-inline constexpr int64_t kMostElements = 1 << 22;
 
 } // namespace mpopt
 

@@ -114,6 +114,9 @@ bool rectifies(mlir::Value x, mlir::Value zeroPoint,
 /// that is no more than of numbers that nothing clips.
 double deviationBeforeClipping(double ratio);
 
+/// The mean square of normal numbers of that deviation, clipped at -1 and 1.
+double clippedSquare(double deviation);
+
 /// The same of the weights of which the file has the codes that the op reads.
 double reachBeforeClipping(mp::DequantizeOp op, const RangeAnalysis &ranges);
 

@@ -46,40 +46,21 @@ static std::string nameOf(Type type) {
   return name;
 }
 
-/// The first index at which lists differ; nothing if they do not, or are of
-/// unlike lengths.
-static std::optional<size_t>
-findDifference(const std::optional<std::vector<double>> &lhs,
-               const std::optional<std::vector<double>> &rhs) {
-  if (!lhs || !rhs)
-    return std::nullopt;
-  size_t size = std::max(lhs->size(), rhs->size());
-  if (size % lhs->size() != 0 || size % rhs->size() != 0)
-    return std::nullopt;
-  for (size_t index = 0; index < size; ++index)
-    if ((*lhs)[index % lhs->size()] != (*rhs)[index % rhs->size()])
-      return index;
-  return std::nullopt;
-}
-
 void PairMismatch::comparePair(mp::DequantizeOp op, mp::QuantizeOp from,
                                const RangeAnalysis &ranges) {
-  auto compare = [&](Value written, Value read, StringRef what) {
-    if (written == read)
-      return;
-    auto lhs = readElements(written, ranges), rhs = readElements(read, ranges);
-    std::optional<size_t> at = findDifference(lhs, rhs);
-    if (!at)
+  auto compare = [&](const std::optional<Mismatch> &mismatch, Value read,
+                     StringRef what) {
+    if (!mismatch)
       return;
     report(op, read ? read : op.getInput())
         .message("codes are written with the " + what + " " +
-                 formatNumber((*lhs)[*at % lhs->size()]) +
-                 " and read with the " + what + " " +
-                 formatNumber((*rhs)[*at % rhs->size()]))
+                 formatNumber(mismatch->first) + " and read with the " + what +
+                 " " + formatNumber(mismatch->second))
         .cause(from.getResult(), "holds the codes");
   };
-  compare(from.getScale(), op.getScale(), "scale");
-  compare(from.getZeroPoint(), op.getZeroPoint(), "zero point");
+  PairMismatches mismatches = findMismatch(op, from, ranges);
+  compare(mismatches.scale, op.getScale(), "scale");
+  compare(mismatches.zeroPoint, op.getZeroPoint(), "zero point");
 }
 
 void PairMismatch::checkAxis(mp::DequantizeOp op) {
@@ -139,8 +120,7 @@ void PairMismatch::judge(Operation *op, const RangeAnalysis &ranges) {
   auto dequantize = dyn_cast<mp::DequantizeOp>(op);
   if (!dequantize)
     return;
-  if (auto from = getMaker<mp::QuantizeOp>(dequantize.getInput(),
-                                           Peel::Identities | Peel::Views))
+  if (auto from = findWriter(dequantize))
     comparePair(dequantize, from, ranges);
   checkType(op, dequantize.getInput(), dequantize.getZeroPoint());
   checkAxis(dequantize);

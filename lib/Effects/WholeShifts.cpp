@@ -1,0 +1,302 @@
+//===- WholeShifts.cpp - What quantisation moves as a whole
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "WholeShifts.h"
+
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/ActivationOps.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/StorageTypes.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/CodeMismatch.h"
+#include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Ranges/Analysis/ChangedModule.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+#include "mlir/IR/IRMapping.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Weights with a scale for each channel.
+static constexpr size_t kMostScales = 1 << 14;
+
+/// A copy of a module, and how it differs.
+class WithoutCause::Copy {
+public:
+  explicit Copy(ModuleOp module)
+      : module(cast<ModuleOp>(module->clone(mapping))) {
+    for (auto [from, to] : mapping.getValueMap())
+      change.originals[to] = from;
+  }
+
+  void exempt(mp::DequantizeOp op, mp::QuantizeOp from);
+  void exempt(mp::FakeQuantizeOp op) {
+    replace(op.getResult(), op.getInput(), /*rectifies=*/false);
+  }
+  void readAsWritten(mp::DequantizeOp op, mp::QuantizeOp from);
+  void mend(mp::DequantizeOp bias, ArrayRef<double> numbers);
+  void rescale(mp::DequantizeOp op, ArrayRef<double> scales);
+
+  void compute(const RangeAnalysis &base) {
+    manager = std::make_unique<ModuleAnalysisManager>(*module, nullptr);
+    AnalysisManager analyses = *manager;
+    reuseRanges(analyses, base, change, Recompute::Reached);
+    ranges = &analyses.getAnalysis<RangeAnalysis>();
+  }
+  const AbstractValue &estimate(Value original) const {
+    return ranges->preRounding(mapping.lookup(original));
+  }
+
+private:
+  void replace(Value result, Value by, bool rectifies);
+  void adopt(Value original, Operation *op);
+
+  IRMapping mapping;
+  OwningOpRef<ModuleOp> module;
+  ChangedModule change;
+  std::unique_ptr<ModuleAnalysisManager> manager;
+  const RangeAnalysis *ranges = nullptr;
+};
+
+void WithoutCause::Copy::replace(Value result, Value by, bool rectifies) {
+  Value its = mapping.lookup(result), exact = mapping.lookup(by);
+  OpBuilder builder(its.getDefiningOp());
+  Location where = its.getLoc();
+  Operation *made =
+      rectifies ? mp::ReluOp::create(builder, where, its.getType(), exact)
+                      .getOperation()
+                : mp::IdentityOp::create(builder, where, its.getType(), exact)
+                      .getOperation();
+  adopt(result, made);
+}
+
+/// Has the op's result stand for the value.
+void WithoutCause::Copy::adopt(Value original, Operation *op) {
+  Value its = mapping.lookup(original), made = op->getResult(0);
+  change.changed.insert(op);
+  change.originals.erase(its);
+  change.originals[made] = original;
+  mapping.map(original, made);
+  its.replaceAllUsesWith(made);
+}
+
+void WithoutCause::Copy::exempt(mp::DequantizeOp op, mp::QuantizeOp from) {
+  auto format = storageFormatOf(from);
+  replace(op.getResult(), from.getInput(),
+          format && mpopt::rectifies(from.getInput(), from.getZeroPoint(),
+                                     *format));
+}
+
+void WithoutCause::Copy::readAsWritten(mp::DequantizeOp op,
+                                       mp::QuantizeOp from) {
+  auto its = mapping.lookup(op.getResult()).getDefiningOp<mp::DequantizeOp>();
+  its.getScaleMutable().assign(mapping.lookup(from.getScale()));
+  if (from.getZeroPoint())
+    its.getZeroPointMutable().assign(mapping.lookup(from.getZeroPoint()));
+  else
+    its.getZeroPointMutable().clear();
+  change.changed.insert(its);
+}
+
+static Value makeNumbers(OpBuilder &builder, Location where,
+                         ArrayRef<double> numbers) {
+  std::vector<float> elements(numbers.begin(), numbers.end());
+  SmallVector<int64_t, 1> shape;
+  if (elements.size() > 1)
+    shape.push_back(int64_t(elements.size()));
+  auto type = RankedTensorType::get(shape, builder.getF32Type());
+  return mp::ConstantOp::create(
+             builder, where, type,
+             DenseElementsAttr::get(type, ArrayRef<float>(elements)))
+      .getResult();
+}
+
+void WithoutCause::Copy::rescale(mp::DequantizeOp op,
+                                 ArrayRef<double> scales) {
+  auto its = mapping.lookup(op.getResult()).getDefiningOp<mp::DequantizeOp>();
+  OpBuilder builder(its);
+  Value made = makeNumbers(builder, its.getLoc(), scales);
+  its.getScaleMutable().assign(made);
+  change.changed.insert(made.getDefiningOp());
+  change.changed.insert(its);
+}
+
+void WithoutCause::Copy::mend(mp::DequantizeOp op, ArrayRef<double> numbers) {
+  Value its = mapping.lookup(op.getResult());
+  OpBuilder builder(its.getDefiningOp());
+  Value made = makeNumbers(builder, its.getLoc(), numbers);
+  change.changed.insert(made.getDefiningOp());
+  auto stands = mp::IdentityOp::create(builder, its.getLoc(), made.getType(),
+                                       made);
+  adopt(op.getResult(), stands);
+}
+
+/// True if the clipped part of the error is one that moves what is clipped: a
+/// tenth of the elements' size.
+static bool clipsMuch(Value codes, const AbstractValue &numbers,
+                      QuantizationErrors &errors) {
+  constexpr double kMuch = 0.01;
+  auto error = errors.errorOf(codes);
+  return error && error->error.hasLikely() &&
+         error->clipped * meanSquare(error->error) >
+             kMuch * meanSquare(numbers);
+}
+
+/// The numbers of a bias that is read in a unit that is too large, with an
+/// offset, or with codes at the ends of 32 bits; empty for others. Biases are no
+/// larger than the sums to which they are added: the smaller number is the
+/// likelier one. Where the unit of the sum is the smaller one it may be that of
+/// the weight which is wrong, and clips it then. A channel whose bias does not
+/// fit has weights as good as 0 and no other number: it is as large as those of
+/// the other channels.
+static std::vector<double> findBias(mp::DequantizeOp numbers,
+                                    const RangeAnalysis &ranges) {
+  Operation *sum = findBiasedSum(numbers);
+  auto codes = readElements(numbers.getInput(), ranges),
+       scales = readElements(numbers.getScale(), ranges);
+  MaybeShape shape = getShape(numbers.getResult());
+  if (!sum || !codes || !scales || !shape || shape->size() != 1 ||
+      codes->size() % scales->size() != 0 ||
+      !getElementType(numbers.getInput()).isInteger(32) ||
+      !getElementType(numbers.getResult()).isF32() ||
+      codes->size() > kMostScales)
+    return {};
+  std::optional<BiasMismatch> mismatch = findBiasMismatch(numbers, ranges);
+  auto weight = getMaker<mp::DequantizeOp>(sum->getOperand(1));
+  if (mismatch && mismatch->scale &&
+      mismatch->scale->first > mismatch->scale->second &&
+      !(weight && reachBeforeClipping(weight, ranges) > 0))
+    scales = mismatch->unit;
+  else if (!(mismatch && mismatch->hasZeroPoint) &&
+           llvm::none_of(*codes, isClippedBias))
+    return {};
+  const AbstractValue &sums = ranges.preRounding(sum->getResult(0));
+  double clipped = double(llvm::count_if(*codes, isClippedBias)),
+         count = double(codes->size());
+  double others = clipped < count && sums.hasLikely()
+                      ? std::sqrt(meanSquare(sums) * count / (count - clipped))
+                      : 0;
+  std::vector<double> exact;
+  for (auto [index, code] : llvm::enumerate(*codes)) {
+    double number = code * (*scales)[index % scales->size()];
+    if (isClippedBias(code) && std::fabs(number) < others)
+      number = std::copysign(others, code);
+    exact.push_back(number);
+  }
+  return exact;
+}
+
+/// The scales of a weight's numbers as they were: those of clipped ones are
+/// larger by a gain, and those that their dtype made 0 were even below half of
+/// its least number. Empty where they are the file's.
+static std::vector<double> findScales(mp::DequantizeOp numbers,
+                                      const RangeAnalysis &ranges) {
+  // Most elements are the same.
+  constexpr double kSame = 1.02;
+  const FloatFormat *format = getFloatFormat(getElementType(numbers.getScale()));
+  auto scales = readElements(numbers.getScale(), ranges);
+  if (!scales || !format || scales->size() > kMostScales ||
+      numbers.getBlockSize() != 0)
+    return {};
+  double reach = reachBeforeClipping(numbers, ranges),
+         gain = reach > 0 ? reach / std::sqrt(clippedSquare(reach)) : 1;
+  if (!(gain > kSame) && !llvm::is_contained(*scales, 0.0))
+    return {};
+  for (double &scale : *scales)
+    scale = scale == 0 ? format->flushAt / 2 : scale * gain;
+  return *scales;
+}
+
+WithoutCause::WithoutCause(ModuleOp module, const RangeAnalysis &ranges,
+                           QuantizationErrors &errors, QuantizationCause cause)
+    : ranges(ranges) {
+  auto edit = [&](Value value) -> Copy & {
+    if (!copy)
+      copy = std::make_unique<Copy>(module);
+    moved.push_back(value);
+    return *copy;
+  };
+  bool isClip = cause == QuantizationCause::Saturation;
+  auto isExempt = [&](mp::DequantizeOp op, mp::QuantizeOp from) {
+    if (op.getInput() != from.getResult() ||
+        op.getResult().getType() != from.getInput().getType() ||
+        from->hasAttr(kTriedFixAttr))
+      return false;
+    if (isClip)
+      return clipsMuch(from.getResult(), ranges.preRounding(from.getInput()),
+                       errors);
+    return cause == QuantizationCause::Activations &&
+           ranges.of(from.getScale()).constant() == 0.0;
+  };
+  module.walk([&](Operation *op) {
+    if (auto fake = dyn_cast<mp::FakeQuantizeOp>(op)) {
+      if (isClip && fake.getType() == fake.getInput().getType() &&
+          clipsMuch(fake.getResult(), ranges.preRounding(fake.getInput()),
+                    errors))
+        edit(fake.getResult()).exempt(fake);
+      return;
+    }
+    auto numbers = dyn_cast<mp::DequantizeOp>(op);
+    if (!numbers || !errors.judges(numbers.getResult()) ||
+        numbers->hasAttr(kTriedFixAttr))
+      return;
+    if (auto from = findWriter(numbers)) {
+      if (isExempt(numbers, from))
+        edit(from.getResult()).exempt(numbers, from);
+      else if (cause == QuantizationCause::Activations &&
+               findMismatch(numbers, from, ranges))
+        edit(numbers.getResult()).readAsWritten(numbers, from);
+    } else if (cause == QuantizationCause::Weights) {
+      if (auto bias = findBias(numbers, ranges); !bias.empty())
+        edit(numbers.getResult()).mend(numbers, bias);
+      else if (auto scales = findScales(numbers, ranges); !scales.empty())
+        edit(numbers.getResult()).rescale(numbers, scales);
+    }
+  });
+  if (copy)
+    copy->compute(ranges);
+}
+
+WithoutCause::~WithoutCause() = default;
+WithoutCause::WithoutCause(WithoutCause &&) = default;
+
+std::optional<WholeShift> WithoutCause::shiftOf(Value value) const {
+  if (!copy)
+    return std::nullopt;
+  const AbstractValue &stored = ranges.preRounding(value),
+                      &exact = copy->estimate(value);
+  if (!stored.hasLikely() || !exact.hasLikely())
+    return std::nullopt;
+  WholeShift shift;
+  auto add = [&](const Cell &is, const Cell &was) {
+    double mean = std::fabs(is.mean - was.mean),
+           deviation = std::sqrt(was.variance),
+           shrunk = std::fabs(std::sqrt(is.variance) - deviation);
+    double reach =
+        std::max(was.likelyHi - was.mean, was.mean - was.likelyLo);
+    shift.rms += mean * mean + shrunk * shrunk;
+    shift.largest = std::max(
+        shift.largest,
+        mean + (deviation > 0 ? shrunk * std::max(reach / deviation, 1.0)
+                              : shrunk));
+    shift.exactRms += meanSquare(was);
+    shift.exactMost = std::max({shift.exactMost, std::fabs(was.likelyLo),
+                                std::fabs(was.likelyHi)});
+  };
+  size_t groups = exact.dims() == stored.dims() ? exact.groups() : 1;
+  if (groups == 1)
+    add(stored.hull(), exact.hull());
+  else
+    for (size_t group = 0; group < groups; ++group)
+      add(stored.cell(group), exact.cell(group));
+  shift.rms = std::sqrt(shift.rms / double(groups));
+  shift.exactRms = std::sqrt(shift.exactRms / double(groups));
+  shift.exactMost = std::max(shift.exactMost, shift.exactRms);
+  bool isKnown = shift.rms > 0 && shift.exactRms > 0 &&
+                 std::isfinite(shift.rms) && std::isfinite(shift.exactRms);
+  return isKnown ? std::optional(shift) : std::nullopt;
+}
