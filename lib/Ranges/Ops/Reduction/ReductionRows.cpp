@@ -199,6 +199,20 @@ AbstractValue mpopt::reduceRows(TransferContext &ctx, Value input,
 // Sums
 //===----------------------------------------------------------------------===//
 
+/// The least of so many sums of positive terms that is not 0. Terms that vary
+/// more than squares of normal numbers, as behind a rectifier, are taken for
+/// such squares among zeros: a share p of them has mean^2 / variance p / (3 -
+/// p), and where none is left the sum is 0.
+static double leastOfSums(double mean, double variance, double count,
+                          double draws) {
+  double shape = mean * mean / (variance * count);
+  double share = std::min(3 * shape / (1 + shape), 1.0);
+  double some = share < 1 ? -std::expm1(count * std::log1p(-share)) : 1;
+  double square = (mean * mean + variance) / some;
+  mean /= some;
+  return leastOfPositive(mean, square - mean * mean, draws * some);
+}
+
 Cell mpopt::addTerms(ArrayRef<RowTerm> terms, double expected, double draws,
                      Reducing &state) {
   Interval sum = Interval::point(0), reach = sum, all = Interval::empty();
@@ -238,7 +252,10 @@ Cell mpopt::addTerms(ArrayRef<RowTerm> terms, double expected, double draws,
                      mean + tail(squaresUp, sixthUp)};
   if (positive && mean > 0 && variance > 0)
     likely.lo = std::min(
-        likely.lo, std::max(leastSum, leastOfPositive(mean, variance, draws)));
+        likely.lo,
+        std::max(leastSum, leastSum > 0
+                               ? leastOfPositive(mean, variance, draws)
+                               : leastOfSums(mean, variance, expected, draws)));
   double error = sumError({&state.accumulator}, count, magnitude);
   if (std::isnan(error))
     error = kInfinity;
