@@ -422,7 +422,7 @@ void OutputErrors::add(Source source) {
       return;
     if (std::optional<double> square =
             squareIn(part, index, source, gradient, **error))
-      addTo(part, source, **error, *square);
+      addTo(part, index, source, **error, *square);
   }
 }
 
@@ -494,7 +494,7 @@ double OutputErrors::squareOfAbsorbed(size_t index, Value origin) {
   return kInfinity;
 }
 
-void OutputErrors::addTo(Part &part, const Source &source,
+void OutputErrors::addTo(Part &part, size_t index, const Source &source,
                          const AbstractValue &error, double square) {
   const StepError &crossed = source.crossed;
   if (crossed.square > 0 && square > 0) {
@@ -532,8 +532,32 @@ void OutputErrors::addTo(Part &part, const Source &source,
     part.squares[source.value] += square;
   bool isRounding = source.isStored && source.lost.share == 0 &&
                     crossed.square == 0 && !source.quantized;
-  if (isRounding && square > 0)
+  if (isRounding && square > 0) {
     addProportional(part, source, square);
+    addHits(part, index, source, square);
+  }
+}
+
+/// Of rows that a gradient leaves at 0, as a step of a recurrence does whose
+/// gates are all saturated, no rounding counts, nor do the weights' there.
+void OutputErrors::addHits(Part &part, size_t index, const Source &source,
+                           double square) const {
+  const GradientAnalysis &analysis = gradients.analysis();
+  SmallVector<Value, 4> hit = {source.place};
+  for (Operation *reader : source.place.getUsers())
+    if (source.place.getDefiningOp<mp::ConstantOp>())
+      hit.push_back(reader->getOperand(0));
+  for (Value value : hit) {
+    Value gradient = gradients.gradient(index, value);
+    MaybeShape shape = getShape(value);
+    std::optional<int64_t> count = getNumElements(shape);
+    double none = gradient ? analysis.spread(gradient).zeroRows : 0;
+    if (none <= 0 || none >= 1 || !count || !shape->back())
+      continue;
+    part.hits.push_back({source.value, square,
+                         -std::log(none) * double(*count / shape->back())});
+    return;
+  }
 }
 
 /// Roundings are as large as what is rounded. Next to the largest element the

@@ -78,11 +78,13 @@ private:
   /// The most that an Inf which begins at `origin` adds where a quotient
   /// absorbs it: what is behind is lost, and no more; infinite where none does.
   double squareOfAbsorbed(size_t index, mlir::Value origin);
-  void addTo(Part &part, const Source &source, const AbstractValue &error,
-             double square);
+  void addTo(Part &part, size_t index, const Source &source,
+             const AbstractValue &error, double square);
   /// Errors that sums keep, where those are more than of independent ones.
   void addShifts(OutputEffect &output, llvm::ArrayRef<Part *> parts) const;
   void addProportional(Part &part, const Source &source, double square);
+  void addHits(Part &part, size_t index, const Source &source,
+               double square) const;
 
   mlir::Block &body;
   const RangeAnalysis &ranges;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 
 using namespace mlir;
 using namespace mpopt;
@@ -105,6 +106,26 @@ Moments mpopt::momentsOf(double mean, double variance,
                          llvm::function_ref<double(double)> function) {
   // Extremes that are empty cut nothing.
   Moments result = slopeAt(Cell{0, 0, mean, variance, 1, -1}, function).moments;
+  result.common = result.mean * result.mean;
+  return result;
+}
+
+Moments mpopt::momentsOfPeak(double mean, double variance,
+                             llvm::function_ref<double(double)> function) {
+  // A slope of a sigmoid or tanh is 1e-7 there, and smooth between steps;
+  // quantiles of a narrower number meet it.
+  constexpr double kEnd = 16, kStep = 0.25, kNarrow = 4;
+  double deviation = std::sqrt(std::max(variance, 0.0));
+  if (deviation < kNarrow)
+    return momentsOf(mean, variance, function);
+  Moments result;
+  double scale = kStep / (deviation * std::sqrt(2 * std::numbers::pi));
+  for (double at = -kEnd; at <= kEnd; at += kStep) {
+    double away = (at - mean) / deviation, value = function(at);
+    double weight = scale * std::exp(-away * away / 2);
+    result.mean += weight * value;
+    result.square += weight * value * value;
+  }
   result.common = result.mean * result.mean;
   return result;
 }

@@ -22,6 +22,11 @@ void giveSlope(BackwardSpreadContext &ctx, mlir::Value grad, mlir::Value x,
 void giveFunctionSpread(SpreadContext &ctx, mlir::Value x,
                         llvm::function_ref<double(double)> function);
 
+/// The same as `momentsOf` of a function that is next to 0 beyond 16 on either
+/// side, also where few of the numbers are within.
+Moments momentsOfPeak(double mean, double variance,
+                      llvm::function_ref<double(double)> function);
+
 } // namespace mpopt
 
 #endif // MPOPT_LIB_GRADIENTS_SLOPE_H

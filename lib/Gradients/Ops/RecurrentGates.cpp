@@ -4,6 +4,7 @@
 #include "RecurrentGates.h"
 
 #include <cmath>
+#include <numbers>
 
 using namespace mlir;
 using namespace mpopt;
@@ -23,6 +24,14 @@ Likely mpopt::likelyOf(Curve curve, const Likely &x) {
           : momentsOf(x.mean, x.variance,
                       [](double x) { return std::max(x, 0.0); });
   return Likely::normal(moments.mean, moments.variance(), 4);
+}
+
+double mpopt::openShareOf(double mean, double variance) {
+  // The square is next to a bell of the same height and area, 8 / 3.
+  constexpr double kWidth =
+      8 / 3.0 / std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+  double total = kWidth * kWidth + variance;
+  return kWidth / std::sqrt(total) * std::exp(-mean * mean / (2 * total));
 }
 
 void mpopt::setArguments(CellModel &cell) {
@@ -62,11 +71,11 @@ CellFactors mpopt::factorsOfLstm(const CellModel &cell, LstmGates at) {
       result.gates[gate].input.push_back(factor);
       result.gates[gate].state.push_back(factor);
     };
-    add(at.input,
-        cell.at(at.candidate, j, tangent) * cell.at(at.input, j, sigmoidSlope));
-    add(at.forget, c * cell.at(at.forget, j, sigmoidSlope));
-    add(at.candidate, i * cell.at(at.candidate, j, tanhSlope));
-    add(at.output, ofCell(tangent) * cell.at(at.output, j, sigmoidSlope));
+    add(at.input, cell.at(at.candidate, j, tangent) *
+                      cell.slopeAt(at.input, j, sigmoidSlope));
+    add(at.forget, c * cell.slopeAt(at.forget, j, sigmoidSlope));
+    add(at.candidate, i * cell.slopeAt(at.candidate, j, tanhSlope));
+    add(at.output, ofCell(tangent) * cell.slopeAt(at.output, j, sigmoidSlope));
   }
   return result;
 }
@@ -103,7 +112,7 @@ CellFactors mpopt::factorsOfGru(const CellModel &cell, GruGates at,
     double variance = x.variance[row] + kept.variance();
     Moments n = momentsOf(mean, variance, tangent);
     Moments take = cell.at(at.update, j, [](double a) { return sigmoid(-a); });
-    Moments slope = take * momentsOf(mean, variance, tanhSlope);
+    Moments slope = take * momentsOfPeak(mean, variance, tanhSlope);
     Moments h = stateOf(cell.states.hidden, j);
     result.entry.push_back(Moments::number(1));
     result.keep.push_back(cell.at(at.update, j, sigmoid));
@@ -112,10 +121,11 @@ CellFactors mpopt::factorsOfGru(const CellModel &cell, GruGates at,
       result.gates[gate].state.push_back(state);
     };
     add(at.candidate, slope, slope * reset);
-    Moments update = (h + n.scaled(-1)) * cell.at(at.update, j, sigmoidSlope);
+    Moments update =
+        (h + n.scaled(-1)) * cell.slopeAt(at.update, j, sigmoidSlope);
     add(at.update, update, update);
     Moments factor = (resetsProduct ? slope * product : h) *
-                     cell.at(at.reset, j, sigmoidSlope);
+                     cell.slopeAt(at.reset, j, sigmoidSlope);
     add(at.reset, factor, factor);
     if (!resetsProduct)
       result.factors.push_back(reset);
@@ -129,7 +139,7 @@ CellFactors mpopt::factorsOfPlain(const CellModel &cell, Curve curve) {
   for (size_t j = 0; j < cell.units.units; ++j) {
     Moments slope =
         curve == Curve::Tanh
-            ? cell.at(0, j, tanhSlope)
+            ? cell.slopeAt(0, j, tanhSlope)
             : cell.at(0, j, [](double x) { return x > 0 ? 1.0 : 0.0; });
     result.entry.push_back(Moments::number(1));
     result.keep.push_back(Moments::number(0));

@@ -32,6 +32,11 @@ struct CellModel {
     size_t row = gate * units.units + unit;
     return momentsOf(mean[row], variance[row], function);
   }
+  Moments slopeAt(unsigned gate, size_t unit,
+                  llvm::function_ref<double(double)> slope) const {
+    size_t row = gate * units.units + unit;
+    return momentsOfPeak(mean[row], variance[row], slope);
+  }
 };
 
 /// The places of gates.
@@ -44,6 +49,9 @@ struct GruGates {
 
 /// The result of an activation whose argument is normal.
 Likely likelyOf(Curve curve, const Likely &x);
+/// The share of the arguments at which a gate is not saturated: the mean square
+/// of its slope over the largest square.
+double openShareOf(double mean, double variance);
 /// Adds what comes from the state to what comes from the input.
 void setArguments(CellModel &cell);
 

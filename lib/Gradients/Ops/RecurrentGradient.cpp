@@ -14,6 +14,9 @@ void RecurrentGradient::add(const CellModel &cell, const CellFactors &factors,
                             ArrayRef<TimeMoments> arriving,
                             const TimeMoments &lastHidden,
                             const TimeMoments &lastKept, bool reversed) {
+  size_t gates = cell.mean.size() / cell.units.units;
+  for (size_t row = 0; gates > 1 && row < cell.mean.size(); ++row)
+    open += openShareOf(cell.mean[row], cell.variance[row]);
   directions.push_back(
       {passBack(factors, cell.units.weights, cell.units.recurrence, arriving,
                 lastHidden, lastKept, layout.steps, arriving.size() > 1),
@@ -80,6 +83,9 @@ void RecurrentGradient::giveInput(unsigned index) {
           to = to + Moments{its.mean[i], mean, mean + its.own[i]};
         }
   }
+  // Of a step whose gates are all saturated next to nothing arrives.
+  if (open > 0)
+    spread.zeroRows = spread.zero = std::exp(-open);
   giveCells(index, std::move(dims), all, spread,
             double(directions.front().passed.input.mean.size()));
 }

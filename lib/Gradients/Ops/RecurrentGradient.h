@@ -71,6 +71,9 @@ private:
   mlir::Value input;
   RecurrentLayout layout;
   std::vector<Direction> directions;
+  /// The gates of a step, in all directions, that are expected not to be
+  /// saturated, if there are any gates.
+  double open = 0;
 };
 
 } // namespace mpopt
