@@ -61,19 +61,26 @@ bool AlikeErrors::hasPositions(Value value, ArrayRef<int64_t> axes) const {
   return countPositions(value, axes, gradients) > 1;
 }
 
+/// Positions of a softmax's gradient add up to 0, as their errors do: each is
+/// negative where the others are positive.
 double AlikeErrors::growth(Operation *op, unsigned operand) const {
   Value value = op->getOperand(operand);
   double alike = of(value);
+  SmallVector<int64_t> summed = axesOf(value);
+  std::optional<ProductOperands> product = getProductOperands(op);
+  if (product)
+    summed = axesOf(product->layouts[operand], AxisPart::Contracted);
+  else if (auto axes = getReducedAxes(op, ShapeFacts()))
+    summed.assign(axes->begin(), axes->end());
+  double positions = countPositions(value, summed, gradients);
+  if (product && positions > 1 && gradients.isGradient(value) &&
+      llvm::is_contained(summed, gradients.spread(value).zeroSum))
+    alike = -1 / (positions - 1);
   if (alike == 0)
     return 1;
-  SmallVector<int64_t> summed = axesOf(value);
-  if (std::optional<ProductOperands> product = getProductOperands(op)) {
-    summed = axesOf(product->layouts[operand], AxisPart::Contracted);
+  if (product)
     alike *= commonPart(op->getOperand(1 - operand));
-  } else if (auto axes = getReducedAxes(op, ShapeFacts())) {
-    summed.assign(axes->begin(), axes->end());
-  }
-  return 1 + (countPositions(value, summed, gradients) - 1) * alike;
+  return std::max(0.0, 1 + (positions - 1) * alike);
 }
 
 /// Of a product with numbers that positions have in common, or whose positions

@@ -33,7 +33,8 @@ public:
   double passed(mlir::Operation *op, OpKind kind, mlir::OpResult result,
                 unsigned operand) const;
 
-  /// The expected product of the numbers at two positions, of their mean square.
+  /// The expected product of the numbers at two positions, of their mean
+  /// square.
   double commonPart(mlir::Value value) const;
 
 private:

@@ -318,6 +318,13 @@ std::optional<double> GradientMoments::errorOf(Operation *op, OpKind kind,
     return error;
   if (!gradientOf(op).empty())
     return errorOfGradient(op, size);
+  // Where one position has far more of a gradient than the others have, the
+  // class token for one, it has as much more of the error.
+  Value whole = op->getNumOperands() > 0 ? op->getOperand(0) : Value();
+  bool isPart = (kind == OpKind::Copy || kind == OpKind::Gather) && whole &&
+                countElements(result) < countElements(whole);
+  if (isPart && gradients.isGradient(whole))
+    return of(whole).relative() * size.square;
   return ErrorMoments::errorOf(op, kind, result, size);
 }
 

@@ -1,5 +1,5 @@
-"""The gradient of what attention averages: all positions of a sample have nearly one error, so that the sum over them, the bias's gradient, is as far
-off as the sum of the errors, in FP8 as PyTorch rounds."""
+"""Errors of gradients that positions have in common or share out, in FP8 as PyTorch rounds: the values of attention get nearly one error, so that the
+gradient of their bias is as far off as the sum of the errors; a softmax's gradient adds up to 0, so that what keys have in common meets no error."""
 
 import json
 
@@ -13,11 +13,54 @@ torch = pytest.importorskip("torch", reason="torch is not in this environment")
 from tool import run_mpopt  # noqa: E402
 
 BATCH, POSITIONS, WIDTH = 4, 64, 48
+SHAPE = [BATCH, POSITIONS, WIDTH]
 
 
 def rounded(values, dtype):
     scale = values.abs().max() / torch.finfo(dtype).max
     return (values / scale).to(dtype).float() * scale
+
+
+def product(x, w):
+    """x w with both operands in FP8, and their gradients likewise."""
+    class Layer(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.stored = rounded(x, torch.float8_e4m3fn), rounded(w, torch.float8_e4m3fn)
+            return ctx.stored[0] @ ctx.stored[1]
+
+        @staticmethod
+        def backward(ctx, dy):
+            dy = rounded(dy, torch.float8_e5m2)
+            return dy @ ctx.stored[1].T, torch.einsum("btk,btn->kn", ctx.stored[0], dy)
+    return Layer.apply(x, w)
+
+
+def expected_errors(path, nodes, held, inputs, output):
+    shapes = {name: [BATCH, POSITIONS, POSITIONS] if name == "s" else SHAPE for name in inputs}
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, output)],
+                              [numpy_helper.from_array(w.astype("f4"), name) for name, w in held.items()])
+    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), path)
+    declared = [word for name, spread in inputs.items() for word in ("--input", f"{name}~0,{spread}")]
+    done = run_mpopt("--check", path, "--train", "--precision", "fp8:current", "--loss", "mse:y", *declared, "--format", "json", "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    return {g["parameter"]: g["expected_error"] for g in json.loads(done.stdout)["training"]["gradients"]}
+
+
+def true_error(held, name, run):
+    """Of the gradient of that parameter; `run(parameters, product, x)` is the network."""
+    errors = []
+    for seed in range(4):
+        torch.manual_seed(seed)
+        drawn = torch.randn(SHAPE), torch.randn(SHAPE), torch.randn(BATCH, POSITIONS, POSITIONS)
+        gradients = []
+        for made in (torch.matmul, product):
+            parameters = {key: torch.tensor(w, dtype=torch.float32, requires_grad=True) for key, w in held.items()}
+            loss = ((run(parameters, made, drawn[0], drawn[2]) - drawn[1]) ** 2).mean()
+            gradients.append(torch.autograd.grad(loss, parameters[name])[0])
+        errors.append(float((gradients[1] - gradients[0]).norm() / gradients[0].norm()))
+    return float(numpy.mean(errors))
 
 
 @pytest.mark.parametrize("spread", [0.1, 1.0])  # of the scores: probabilities are nearly even, or not
@@ -27,27 +70,38 @@ def test_bias_of_averaged_values(tmp_path, spread):
     nodes = [helper.make_node("MatMul", ["x", "v.weight"], ["u"]), helper.make_node("Add", ["u", "v.bias"], ["v"]),
              helper.make_node("Softmax", ["s"], ["p"], axis=-1), helper.make_node("MatMul", ["p", "v"], ["o"]),
              helper.make_node("MatMul", ["o", "out.weight"], ["y"])]
-    shape = [BATCH, POSITIONS, WIDTH]
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape),
-                                           helper.make_tensor_value_info("s", TensorProto.FLOAT, [BATCH, POSITIONS, POSITIONS])],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
-                              [numpy_helper.from_array(w.astype("f4"), name) for name, w in held.items()])
-    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
-    done = run_mpopt("--check", tmp_path / "m.onnx", "--train", "--precision", "fp8:current", "--loss", "mse:y", "--input", f"s~0,{spread}",
-                     "--input", "x~0,1", "--format", "json", "--fail-on", "never")
-    assert done.returncode == 0, done.stderr
-    said = {g["parameter"]: g["expected_error"] for g in json.loads(done.stdout)["training"]["gradients"]}["v.bias"]
+    said = expected_errors(tmp_path / "m.onnx", nodes, held, {"x": 1, "s": spread}, SHAPE)["v.bias"]
+    true = true_error(held, "v.bias", lambda p, product, x, s: product(
+        torch.softmax(spread * s, -1) @ (product(x, p["v.weight"]) + p["v.bias"]), p["out.weight"]))
+    assert true / 2 < said < true * 2, (said, true)
 
-    weights = {name: torch.tensor(w, dtype=torch.float32) for name, w in held.items()}
-    errors = []
-    for seed in range(4):
-        torch.manual_seed(seed)
-        x, t = torch.randn(shape), torch.randn(shape)
-        p = torch.softmax(spread * torch.randn(BATCH, POSITIONS, POSITIONS), -1)
-        y = p @ (x @ weights["v.weight"] + weights["v.bias"]) @ weights["out.weight"]
-        exact = (y - t) @ weights["out.weight"].T
-        stored = rounded(y - t, torch.float8_e5m2) @ rounded(weights["out.weight"], torch.float8_e4m3fn).T
-        sums = [(p.mT @ gradient).sum((0, 1)) for gradient in (exact, stored)]
-        errors.append(float((sums[1] - sums[0]).norm() / sums[0].norm()))
-    true = float(numpy.mean(errors))
-    assert true / 2 < said < true * 2, (said, errors)
+
+def test_queries_of_keys_with_a_common_part(tmp_path):
+    draw = numpy.random.default_rng(3).normal
+    held = {f"{name}.weight": draw(0, WIDTH**-0.5, (WIDTH, WIDTH)) for name in ("q", "k", "v", "out")} | {"k.bias": draw(0, 3, WIDTH)}
+    nodes = [helper.make_node("MatMul", ["x", "q.weight"], ["q"]), helper.make_node("MatMul", ["x", "k.weight"], ["m"]),
+             helper.make_node("Add", ["m", "k.bias"], ["k"]), helper.make_node("MatMul", ["x", "v.weight"], ["v"]),
+             helper.make_node("Transpose", ["k"], ["t"], perm=[0, 2, 1]), helper.make_node("MatMul", ["q", "t"], ["a"]),
+             helper.make_node("Mul", ["a", "scale"], ["s"]), helper.make_node("Softmax", ["s"], ["p"], axis=-1),
+             helper.make_node("MatMul", ["p", "v"], ["o"]), helper.make_node("MatMul", ["o", "out.weight"], ["y"])]
+    scale = numpy.array(WIDTH**-0.5)
+    said = expected_errors(tmp_path / "m.onnx", nodes, held | {"scale": scale}, {"x": 1}, SHAPE)["q.weight"]
+
+    def run(p, product, x, _):
+        keys = product(x, p["k.weight"]) + p["k.bias"]
+        scores = torch.softmax(product(x, p["q.weight"]) @ keys.mT * float(scale), -1)
+        return product(scores @ product(x, p["v.weight"]), p["out.weight"])
+    true = true_error(held, "q.weight", run)
+    assert true / 2 < said < true * 2, (said, true)
+
+
+def test_small_part_beside_a_large_one(tmp_path):
+    """The first position has a gradient a thousand times as large as the others, and as much more of the error."""
+    draw = numpy.random.default_rng(3).normal
+    size = numpy.ones((1, POSITIONS + 1, 1))
+    size[0, 0] = 1000
+    held = {"weight": draw(0, WIDTH**-0.5, (WIDTH, WIDTH)), "out.weight": draw(0, WIDTH**-0.5, (WIDTH, WIDTH)), "first": draw(0, 1, (BATCH, 1, WIDTH))}
+    nodes = [helper.make_node("MatMul", ["x", "weight"], ["u"]), helper.make_node("Concat", ["first", "u"], ["c"], axis=1),
+             helper.make_node("MatMul", ["c", "out.weight"], ["z"]), helper.make_node("Mul", ["z", "size"], ["y"])]
+    said = expected_errors(tmp_path / "m.onnx", nodes, held | {"size": size}, {"x": 1}, [BATCH, POSITIONS + 1, WIDTH])
+    assert said["weight"] < 0.5, said
