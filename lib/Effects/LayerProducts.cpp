@@ -3,6 +3,8 @@
 
 #include "mpopt/Effects/LayerProducts.h"
 
+#include "DeadGroups.h"
+
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/ModuleNames.h"
 #include "mpopt/Dialect/Names.h"
@@ -355,13 +357,14 @@ static double zeroGroups(const ScaledOperand &operand,
   std::optional<size_t> axis = operand.layout.firstContracted();
   bool alongPositions = axis && (int(*axis) == spread.axes.batch ||
                                  spread.axes.isPosition(int64_t(*axis)));
+  double dead = shareOfDeadGroups(operand, alongPositions, gradients, ranges);
   if (alongPositions && operand.scaling.grain == Grain::Row)
-    return 0;
+    return dead;
   // The weight's gradient reads positions as columns.
   auto transpose = operand.input.getDefiningOp<mp::TransposeOp>();
   Value rows = transpose ? transpose.getInput() : operand.input;
-  return std::max(spread.zeroRows,
-                  (alongPositions ? zeroRuns : zeroRows).of(rows));
+  return std::max(
+      {dead, spread.zeroRows, (alongPositions ? zeroRuns : zeroRows).of(rows)});
 }
 
 LayerReport::Operand ScaledLayers::describeOperand(const ScaledOperand &operand,

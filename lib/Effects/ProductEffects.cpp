@@ -304,8 +304,8 @@ ScalingReport mpopt::describeProducts(ModuleOp module, AnalysisManager analyses,
       product.decibels = 10 * std::log10(signal / noise);
   }
   // As kUncertainRms. Three of four largest errors are known within a factor 2:
-  // of two sets of 12 networks 11 lists each are long enough with it, and 8 with
-  // 1.5.
+  // of two sets of 12 networks 11 lists each are long enough with it, and 8
+  // with 1.5.
   constexpr double kOfLargest = 2;
   report.keep = report.ofFloats ? rms.findKept(aim, kUncertainRms)
                                 : largest.findKept(aim, kOfLargest);

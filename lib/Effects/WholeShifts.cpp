@@ -87,8 +87,8 @@ void WithoutCause::Copy::adopt(Value original, Operation *op) {
 void WithoutCause::Copy::exempt(mp::DequantizeOp op, mp::QuantizeOp from) {
   auto format = storageFormatOf(from);
   replace(op.getResult(), from.getInput(),
-          format && mpopt::rectifies(from.getInput(), from.getZeroPoint(),
-                                     *format));
+          format &&
+              mpopt::rectifies(from.getInput(), from.getZeroPoint(), *format));
 }
 
 void WithoutCause::Copy::readAsWritten(mp::DequantizeOp op,
@@ -115,8 +115,7 @@ static Value makeNumbers(OpBuilder &builder, Location where,
       .getResult();
 }
 
-void WithoutCause::Copy::rescale(mp::DequantizeOp op,
-                                 ArrayRef<double> scales) {
+void WithoutCause::Copy::rescale(mp::DequantizeOp op, ArrayRef<double> scales) {
   auto its = mapping.lookup(op.getResult()).getDefiningOp<mp::DequantizeOp>();
   OpBuilder builder(its);
   Value made = makeNumbers(builder, its.getLoc(), scales);
@@ -130,8 +129,8 @@ void WithoutCause::Copy::mend(mp::DequantizeOp op, ArrayRef<double> numbers) {
   OpBuilder builder(its.getDefiningOp());
   Value made = makeNumbers(builder, its.getLoc(), numbers);
   change.changed.insert(made.getDefiningOp());
-  auto stands = mp::IdentityOp::create(builder, its.getLoc(), made.getType(),
-                                       made);
+  auto stands =
+      mp::IdentityOp::create(builder, its.getLoc(), made.getType(), made);
   adopt(op.getResult(), stands);
 }
 
@@ -147,8 +146,8 @@ static bool clipsMuch(Value codes, const AbstractValue &numbers,
 }
 
 /// The numbers of a bias that is read in a unit that is too large, with an
-/// offset, or with codes at the ends of 32 bits; empty for others. Biases are no
-/// larger than the sums to which they are added: the smaller number is the
+/// offset, or with codes at the ends of 32 bits; empty for others. Biases are
+/// no larger than the sums to which they are added: the smaller number is the
 /// likelier one. Where the unit of the sum is the smaller one it may be that of
 /// the weight which is wrong, and clips it then. A channel whose bias does not
 /// fit has weights as good as 0 and no other number: it is as large as those of
@@ -197,7 +196,8 @@ static std::vector<double> findScales(mp::DequantizeOp numbers,
                                       const RangeAnalysis &ranges) {
   // Most elements are the same.
   constexpr double kSame = 1.02;
-  const FloatFormat *format = getFloatFormat(getElementType(numbers.getScale()));
+  const FloatFormat *format =
+      getFloatFormat(getElementType(numbers.getScale()));
   auto scales = readElements(numbers.getScale(), ranges);
   if (!scales || !format || scales->size() > kMostScales ||
       numbers.getBlockSize() != 0)
@@ -276,16 +276,15 @@ std::optional<WholeShift> WithoutCause::shiftOf(Value value) const {
     double mean = std::fabs(is.mean - was.mean),
            deviation = std::sqrt(was.variance),
            shrunk = std::fabs(std::sqrt(is.variance) - deviation);
-    double reach =
-        std::max(was.likelyHi - was.mean, was.mean - was.likelyLo);
+    double reach = std::max(was.likelyHi - was.mean, was.mean - was.likelyLo);
     shift.rms += mean * mean + shrunk * shrunk;
     shift.largest = std::max(
         shift.largest,
         mean + (deviation > 0 ? shrunk * std::max(reach / deviation, 1.0)
                               : shrunk));
     shift.exactRms += meanSquare(was);
-    shift.exactMost = std::max({shift.exactMost, std::fabs(was.likelyLo),
-                                std::fabs(was.likelyHi)});
+    shift.exactMost = std::max(
+        {shift.exactMost, std::fabs(was.likelyLo), std::fabs(was.likelyHi)});
   };
   size_t groups = exact.dims() == stored.dims() ? exact.groups() : 1;
   if (groups == 1)

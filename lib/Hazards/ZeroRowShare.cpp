@@ -175,6 +175,20 @@ double ZeroRowShare::ofProduct(Operation *op) {
              : 0;
 }
 
+/// Positions of which none is read have no gradient: all but a class token.
+double ZeroRowShare::ofUnread(mp::GatherGradOp gather, Value value) {
+  MaybeShape shape = getShape(value);
+  auto read = getNumElements(getShape(gather.getIndices()));
+  bool isPicked = gather.getKind() == "elements" || gather.getKind() == "nd";
+  if (isPicked || !shape || !read || !isConstant(gather.getIndices()))
+    return 0;
+  auto axis = normalizeAxis(gather.getAxis(), int64_t(shape->size()));
+  if (!axis || *axis + 1 == int64_t(shape->size()) || (*shape)[*axis] <= 0)
+    return 0;
+  double unread = 1 - double(*read) / double((*shape)[*axis]);
+  return either(std::max(unread, 0.0), of(gather->getOperand(0)));
+}
+
 double ZeroRowShare::compute(Operation *op, Value value) {
   if (std::optional<double> number = getSplatConstant(value))
     return *number == 0;
@@ -186,6 +200,12 @@ double ZeroRowShare::compute(Operation *op, Value value) {
     Interval zero = image(*function, {0, 0});
     return zero.lo == 0 && zero.hi == 0 ? of(first) : 0;
   }
+  if (auto gather = dyn_cast<mp::GatherGradOp>(op))
+    return inRuns ? 0 : ofUnread(gather, value);
+  // A norm of the last axis gives a row without a gradient none.
+  if (isa<mp::LayerNormGradOp, mp::RmsNormGradOp>(op) &&
+      value == op->getResult(0))
+    return of(first);
   if (hasRole(op, Role::Multiplication))
     return ofFactors(op, value);
   if (hasRole(op, Role::Division))
@@ -226,6 +246,8 @@ double ZeroRowShare::of(Value value) {
     return entry->second;
   ++depth;
   double share = compute(op, value);
+  if (seed)
+    share = std::max(share, seed(value));
   --depth;
   return known[value] = share;
 }

@@ -101,7 +101,12 @@ private:
   const TrainingEstimate &step;
   const GradientAnalysis &gradients;
   FlushedShares &shares;
-  ZeroRowShare zeroRows{ranges, /*inRuns=*/false},
+  ZeroRowShare zeroRows{ranges, /*inRuns=*/false,
+                        [this](mlir::Value value) {
+                          return gradients.isGradient(value)
+                                     ? gradients.spread(value).zeroRows
+                                     : 0;
+                        }},
       zeroRuns{ranges, /*inRuns=*/true};
   /// The target's FP8 ends at 240 and 57344.
   bool isFnuz;

@@ -9,7 +9,13 @@
 #include "mlir/IR/ValueRange.h"
 #include "llvm/ADT/DenseMap.h"
 
+#include <functional>
+
 namespace mpopt {
+
+namespace mp {
+class GatherGradOp;
+} // namespace mp
 
 /// The certainty with which some element of `value`, as stored, is 0; nothing
 /// if none can be, or if nothing is known. A range that contains 0 makes it
@@ -49,19 +55,24 @@ bool sumsWholeZeroRow(mlir::Value value, const ShapeFacts &shapes);
 /// `inRuns` of those alone that lie next to each other, as padding.
 class ZeroRowShare {
 public:
-  ZeroRowShare(const RangeAnalysis &ranges, bool inRuns)
-      : ranges(ranges), inRuns(inRuns) {}
+  /// `seed`: the share that is known of a value without its maker; null for
+  /// none.
+  ZeroRowShare(const RangeAnalysis &ranges, bool inRuns,
+               std::function<double(mlir::Value)> seed = nullptr)
+      : ranges(ranges), inRuns(inRuns), seed(std::move(seed)) {}
 
   double of(mlir::Value value);
 
 private:
   double compute(mlir::Operation *op, mlir::Value value);
   double ofProduct(mlir::Operation *op);
+  double ofUnread(mp::GatherGradOp gather, mlir::Value value);
   double ofFactors(mlir::Operation *op, mlir::Value value);
   double leastOf(mlir::ValueRange values);
 
   const RangeAnalysis &ranges;
   bool inRuns;
+  std::function<double(mlir::Value)> seed;
   unsigned depth = 0;
   llvm::DenseMap<mlir::Value, double> known;
 };

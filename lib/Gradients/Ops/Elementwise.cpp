@@ -163,7 +163,9 @@ static void spreadSum(Operation *op, SpreadContext &ctx) {
     double part = ctx.of(operand).hull().variance;
     const Spread &its = ctx.spread(operand);
     zero *= its.zero;
-    zeroRows *= its.zeroRows;
+    // Positions without a target have no gradient in any branch.
+    zeroRows = ctx.computesGradient() ? std::min(zeroRows, its.zeroRows)
+                                      : zeroRows * its.zeroRows;
     // All summands have to add up to 0.
     if (its.zeroSum != ctx.spread(op->getOperand(0)).zeroSum)
       spread.zeroSum = -1;
@@ -178,7 +180,7 @@ static void spreadSum(Operation *op, SpreadContext &ctx) {
   spread.alike = weight > 0 ? std::min(alike / weight, 1.0) : 0;
   spread.factors = weight > 0 ? factors / weight : 1;
   spread.response = weight > 0 ? response / weight : 0;
-  spread.zero = zero;
+  spread.zero = std::max(zero, zeroRows);
   spread.zeroRows = zeroRows;
   if (auto *backward = dyn_cast<BackwardSpreadContext>(&ctx))
     giveSummedHits(op, *backward);

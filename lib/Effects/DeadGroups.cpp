@@ -1,0 +1,278 @@
+//===- DeadGroups.cpp - Groups of zeros by rectifiers and borders
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "DeadGroups.h"
+
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Dialect/WindowSupport.h"
+#include "mpopt/Numerics/Normal.h"
+#include "mpopt/Numerics/Unary.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Ranges/Value/FunctionOf.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+#include <map>
+#include <utility>
+
+using namespace mlir;
+using namespace mpopt;
+
+static bool isRectifier(Operation *op) {
+  return op && hasRole(op, Role::Rectifier);
+}
+
+/// What is 0 in the value where it is at most 0.
+static Value findRectified(Value value) {
+  Operation *op = getMaker(value, Peel::CastsAndViews);
+  while (auto transpose = dyn_cast_if_present<mp::TransposeOp>(op))
+    op = getMaker(transpose.getInput(), Peel::CastsAndViews);
+  if (!op)
+    return Value();
+  if (isRectifier(op))
+    return op->getOperand(0);
+  std::optional<Unary> passed = getFunctionOfGradient(op);
+  if (!passed || passed->function != UnaryFunction::Relu)
+    return Value();
+  // The gradient reads the rectifier's argument or its result.
+  Value x = op->getOperands().back();
+  Operation *maker = getMaker(x, Peel::InsertedCasts);
+  return isRectifier(maker) ? maker->getOperand(0) : x;
+}
+
+//===----------------------------------------------------------------------===//
+// Channels
+//===----------------------------------------------------------------------===//
+
+/// Standard normal numbers at the middles of parts of equal probability.
+static ArrayRef<double> normalMiddles() {
+  // A hundredth of what the integral of a distribution function comes to.
+  constexpr unsigned kParts = 32;
+  static const std::vector<double> kMiddles = [] {
+    std::vector<double> middles;
+    for (unsigned part = 0; part < kParts; ++part)
+      middles.push_back(normalQuantile((part + 0.5) / kParts));
+    return middles;
+  }();
+  return kMiddles;
+}
+
+namespace {
+/// Samples have the steady part of the variance in common, positions of one
+/// sample what is alike in them; the rest is each element's own.
+class Channels {
+public:
+  Channels(const AbstractValue &numbers, const Spread &spread)
+      : numbers(numbers), steady(std::clamp(spread.steady, 0.0, 1.0)),
+        alike(std::clamp(spread.alike - steady, 0.0, 1 - steady)) {}
+
+  /// The share of channels all of whose numbers are at most 0.
+  double shareOfDead(double positions, double samples) const {
+    double share = 0;
+    for (const Cell &cell : numbers.cells())
+      share += ofCell(cell, positions, samples) / double(numbers.groups());
+    return share;
+  }
+
+private:
+  double ofCell(const Cell &cell, double positions, double samples) const;
+
+  const AbstractValue &numbers;
+  double steady, alike;
+};
+} // namespace
+
+double Channels::ofCell(const Cell &cell, double positions,
+                        double samples) const {
+  double deviation = std::sqrt(cell.variance),
+         own = std::sqrt(std::max(1 - steady - alike, 0.0)) * deviation;
+  constexpr double kNone = 0; // the mean, where nothing is in common
+  auto drawsOf = [&](double part) {
+    return part > 0 ? normalMiddles() : ArrayRef(kNone);
+  };
+  ArrayRef<double> ofAll = drawsOf(steady),
+                   ofSample = drawsOf(positions > 1 ? alike : 0);
+  double share = 0;
+  for (double far : ofAll) {
+    double sample = 0;
+    for (double offset : ofSample) {
+      double at = cell.mean + deviation * (std::sqrt(steady) * far +
+                                           std::sqrt(alike) * offset);
+      double below = own > 0 ? normalShareBelow(-at / own) : at <= 0;
+      sample += std::pow(below, positions) / double(ofSample.size());
+    }
+    share += std::pow(sample, samples) / double(ofAll.size());
+  }
+  return share;
+}
+
+//===----------------------------------------------------------------------===//
+// Images
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A filter's taps over one image, of which those beside it read zeros.
+struct Taps {
+  /// By axis, then output position: a bit for each tap inside.
+  std::array<std::vector<uint32_t>, 2> inside = {std::vector<uint32_t>{1},
+                                                 std::vector<uint32_t>{1}};
+  std::array<int64_t, 2> count = {1, 1};
+
+  int64_t taps() const { return count[0] * count[1]; }
+  bool isInside(uint32_t rows, uint32_t columns, int64_t tap) const {
+    return (rows >> (tap / count[1]) & 1) && (columns >> (tap % count[1]) & 1);
+  }
+};
+} // namespace
+
+static ArrayRef<int64_t> listOf(std::optional<ArrayRef<int64_t>> attribute) {
+  return attribute.value_or(ArrayRef<int64_t>());
+}
+
+/// Nothing for images of other than one or two axes, and open sizes.
+template <typename OpTy> static std::optional<Taps> tapsOf(OpTy conv) {
+  MaybeShape input = getShape(conv.getInput()),
+             filter = getShape(conv.getFilter());
+  if (!input || !filter || input->size() != filter->size() ||
+      input->size() < 3 || input->size() > 4)
+    return std::nullopt;
+  Window window = Window::get(
+      ArrayRef(*filter).drop_front(2), listOf(conv.getStrides()),
+      listOf(conv.getDilations()), listOf(conv.getPads()), conv.getAutoPad());
+  Taps taps;
+  for (unsigned axis = 0; axis < window.dims.size(); ++axis) {
+    int64_t size = (*input)[axis + 2];
+    const WindowDim &dim = window.dims[axis];
+    auto pads = window.pads(axis, size);
+    auto count = window.outputDim(axis, size);
+    if (size <= 0 || dim.kernel <= 0 || dim.kernel > 32 || !pads || !count)
+      return std::nullopt;
+    taps.count[axis] = dim.kernel;
+    taps.inside[axis].assign(size_t(std::max<int64_t>(*count, 0)), 0);
+    for (int64_t at = 0; at < *count; ++at)
+      for (int64_t tap = 0; tap < dim.kernel; ++tap) {
+        int64_t index = at * dim.stride + tap * dim.dilation - pads->first;
+        if (index >= 0 && index < size)
+          taps.inside[axis][at] |= uint32_t(1) << tap;
+      }
+  }
+  return taps;
+}
+
+/// Of blocks along a row of the unfolded image: by channel, then tap.
+static double shareOfRows(const Taps &taps, int64_t channels, int64_t size,
+                          llvm::function_ref<double(int64_t)> dead) {
+  std::map<std::pair<uint32_t, uint32_t>, double> known;
+  double sum = 0;
+  for (uint32_t rows : taps.inside[0])
+    for (uint32_t columns : taps.inside[1]) {
+      auto [entry, isNew] = known.try_emplace({rows, columns}, 0);
+      int64_t all = channels * taps.taps(), blocks = (all + size - 1) / size;
+      for (int64_t from = 0; isNew && from < all; from += size) {
+        double share = 1;
+        int64_t read = 0, end = std::min(from + size, all);
+        for (int64_t at = from; at < end; ++at) {
+          read += taps.isInside(rows, columns, at % taps.taps());
+          if ((at + 1) % taps.taps() == 0 || at + 1 == end)
+            share *= dead(std::exchange(read, 0));
+        }
+        entry->second += share / double(blocks);
+      }
+      sum += entry->second;
+    }
+  return sum / double(taps.inside[0].size() * taps.inside[1].size());
+}
+
+/// Of blocks along the positions that one tap reads.
+static double shareOfPositions(const Taps &taps, int64_t images, int64_t size,
+                               llvm::function_ref<double(int64_t)> dead) {
+  // Blocks begin anew after as many images.
+  images = std::min(images, size);
+  double sum = 0, blocks = 0;
+  for (int64_t tap = 0; tap < taps.taps(); ++tap) {
+    int64_t read = 0, at = 0;
+    for (int64_t image = 0; image < images; ++image)
+      for (uint32_t rows : taps.inside[0])
+        for (uint32_t columns : taps.inside[1]) {
+          read += taps.isInside(rows, columns, tap);
+          if (++at % size == 0) {
+            sum += dead(std::exchange(read, 0));
+            ++blocks;
+          }
+        }
+  }
+  return blocks > 0 ? sum / blocks : 0;
+}
+
+/// Of the image that a convolution reads; nothing for other operands.
+static std::optional<double> shareOfImage(const ScaledOperand &operand,
+                                          bool alongPositions,
+                                          const Channels *channels) {
+  Value image;
+  std::optional<Taps> taps;
+  llvm::TypeSwitch<Operation *>(operand.product)
+      .Case<mp::ConvOp, mp::ConvGradOp>([&](auto conv) {
+        image = conv.getInput();
+        taps = tapsOf(conv);
+      });
+  MaybeShape shape = image ? getShape(image) : std::nullopt;
+  if (!taps || operand.input != image || !shape || (*shape)[0] <= 0 ||
+      (*shape)[1] <= 0)
+    return std::nullopt;
+  llvm::DenseMap<int64_t, double> known;
+  auto dead = [&](int64_t read) {
+    auto [entry, isNew] = known.try_emplace(read, read == 0);
+    if (isNew && read > 0 && channels)
+      entry->second = channels->shareOfDead(double(read), 1);
+    return entry->second;
+  };
+  int64_t size = operand.scaling.size;
+  return alongPositions ? shareOfPositions(*taps, (*shape)[0], size, dead)
+                        : shareOfRows(*taps, (*shape)[1], size, dead);
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+double mpopt::shareOfDeadGroups(const ScaledOperand &operand,
+                                bool alongPositions,
+                                const GradientAnalysis &gradients,
+                                const RangeAnalysis &ranges) {
+  MaybeShape shape = getShape(operand.input);
+  if (!shape)
+    return 0;
+  Value x = findRectified(operand.input);
+  std::optional<Channels> channels;
+  if (x && ranges.preRounding(x).hasLikely())
+    channels.emplace(ranges.preRounding(x), gradients.spread(x));
+  const OperandScaling &scaling = operand.scaling;
+  bool isBlock = scaling.grain == OperandScaling::Grain::Block;
+  if (isBlock)
+    if (auto share = shareOfImage(operand, alongPositions,
+                                  channels ? &*channels : nullptr))
+      return *share;
+  if (!channels || !alongPositions)
+    return 0;
+  SmallVector<int64_t> summed;
+  for (auto [axis, part] : llvm::enumerate(operand.layout.axes))
+    if (part == AxisPart::Contracted)
+      summed.push_back(int64_t(axis));
+  TermCount count =
+      TermCount::along(*shape, summed, gradients.spread(operand.input).axes,
+                       gradients.samples());
+  // What is no position of a sample is one, or a sample.
+  count.positions *= count.channels;
+  if (isBlock) {
+    double size = double(scaling.size);
+    count.positions = std::min(count.positions, size);
+    count.samples = std::clamp(size / count.positions, 1.0, count.samples);
+  }
+  return channels->shareOfDead(count.positions, count.samples);
+}

@@ -1,0 +1,69 @@
+"""Groups of zeros with one scale in the layers of an FP8 step: rectified channels, the border of an image, and positions that nothing reads."""
+
+import json
+
+import numpy
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tool import run_mpopt
+
+ROWS, WIDTH, BLOCK = 64, 48, 16
+
+
+def ask(path, nodes, held, shape, recipe):
+    """By output, the layers of the step."""
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(w.astype("f4"), name) for name, w in held.items() if w.dtype != numpy.int64] +
+                              [numpy_helper.from_array(w, name) for name, w in held.items() if w.dtype == numpy.int64])
+    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), path)
+    done = run_mpopt("--check", path, "--train", "--precision", f"fp8:{recipe}", "--loss", "mse:y", "--input", "x~0,1", "--format", "json",
+                     "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    return {g["output"]: g for g in json.loads(done.stdout)["training"]["fp8"]["gemms"]}
+
+
+@pytest.mark.parametrize("recipe, size", [("rowwise", ROWS), ("nvfp4", BLOCK)])
+def test_rectified_channels(tmp_path, recipe, size):
+    random = numpy.random.default_rng(5)
+    held = {"a.weight": random.normal(0, WIDTH**-0.5, (WIDTH, WIDTH)), "a.bias": random.normal(0, 2, WIDTH),
+            "b.weight": random.normal(0, WIDTH**-0.5, (WIDTH, WIDTH)), "b.bias": numpy.zeros(WIDTH)}
+    nodes = [helper.make_node("Gemm", ["x", "a.weight", "a.bias"], ["h"]), helper.make_node("Relu", ["h"], ["r"]),
+             helper.make_node("Gemm", ["r", "b.weight", "b.bias"], ["y"])]
+    layers = ask(tmp_path / "m.onnx", nodes, held, [ROWS, WIDTH], recipe)
+    shares = []
+    for _ in range(20):
+        h = random.normal(0, 1, (ROWS, WIDTH)) @ held["a.weight"] + held["a.bias"]
+        shares.append((h.reshape(-1, size, WIDTH) <= 0).all(1).mean())
+    true = numpy.mean(shares)
+    assert true > 0.02
+    for said in (layers["y"]["wgrad"]["x"]["zero"], layers["h"]["wgrad"]["dy"]["zero"]):
+        assert true / 1.5 < said < true * 1.5, (said, true)
+
+
+@pytest.mark.parametrize("width", [32, 12])
+def test_border_of_an_image(tmp_path, width):
+    random = numpy.random.default_rng(5)
+    held = {"weight": random.normal(0, 0.2, (8, 3, 3, 3))}
+    nodes = [helper.make_node("Conv", ["x", "weight"], ["y"], pads=[1, 1, 1, 1])]
+    layers = ask(tmp_path / "m.onnx", nodes, held, [4, 3, width, width], "nvfp4")
+    image = numpy.pad(numpy.ones((4, width, width)), ((0, 0), (1, 1), (1, 1)))
+    # [tap, position] and, for one channel after the other, [position, tap].
+    read = numpy.stack([image[:, i:i + width, j:j + width].reshape(-1) for i in range(3) for j in range(3)])
+    columns = numpy.pad(numpy.tile(read.T, (1, 3)), ((0, 0), (0, 5)))
+    assert layers["y"]["wgrad"]["x"]["zero"] == pytest.approx((read.reshape(9, -1, BLOCK).max(2) == 0).mean(), rel=0.02)
+    assert layers["y"]["fprop"]["x"]["zero"] == pytest.approx((columns.reshape(-1, BLOCK).max(1) == 0).mean(), rel=0.02)
+
+
+def test_positions_that_nothing_reads(tmp_path):
+    """A norm, a sum and a layer in front of the class token: 15 of 16 positions have no gradient."""
+    random = numpy.random.default_rng(5)
+    held = {"a.weight": random.normal(0, WIDTH**-0.5, (WIDTH, WIDTH)), "b.weight": random.normal(0, WIDTH**-0.5, (WIDTH, WIDTH)),
+            "scale": numpy.ones(WIDTH), "first": numpy.array(0, dtype=numpy.int64)}
+    nodes = [helper.make_node("MatMul", ["x", "a.weight"], ["u"]), helper.make_node("Tanh", ["u"], ["t"]),
+             helper.make_node("MatMul", ["t", "b.weight"], ["v"]), helper.make_node("Add", ["v", "u"], ["s"]),
+             helper.make_node("LayerNormalization", ["s", "scale"], ["n"]), helper.make_node("Gather", ["n", "first"], ["y"], axis=1)]
+    layers = ask(tmp_path / "m.onnx", nodes, held, [8, 16, WIDTH], "rowwise")
+    assert layers["v"]["dgrad"]["dy"]["zero"] == pytest.approx(15 / 16)
