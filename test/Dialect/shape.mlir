@@ -281,3 +281,30 @@ func.func @factories(%x: tensor<2x?xf32>, %i: tensor<2x?xi64>, %m: tensor<5x3x3x
   %5 = mp.range %a, %open, %c : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<*xf32>
   return
 }
+
+// Heads of hidden states: the batch that the target reads from the shape is the
+// operand's own, through layers and by the name of an input's dim.
+// CHECK-LABEL: @read_batch
+func.func @read_batch(%x: tensor<?x16x96xf32> {mp.dim_params = ["batch", "", ""]}, %w: tensor<96x96xf32>, %mask: tensor<?x16xf32> {mp.dim_params = ["batch", ""]}, %other: tensor<?x1xf32>) {
+  %s = mp.shape %x : (tensor<?x16x96xf32>) -> tensor<*xi64>
+  %zero = mp.constant dense<[0]> : tensor<1xi64>
+  %n = mp.gather %s, %zero : (tensor<*xi64>, tensor<1xi64>) -> tensor<*xi64>
+  %tail = mp.constant dense<[16, -1, 24]> : tensor<3xi64>
+  %to = mp.concat %n, %tail {axis = 0 : i64} : (tensor<*xi64>, tensor<3xi64>) -> tensor<*xi64>
+  %q = mp.matmul %x, %w : (tensor<?x16x96xf32>, tensor<96x96xf32>) -> tensor<*xf32>
+  // CHECK: mp.reshape {{.*}} -> tensor<?x16x4x24xf32>
+  %heads = mp.reshape %q, %to : (tensor<*xf32>, tensor<*xi64>) -> tensor<*xf32>
+  %flat = mp.constant dense<[16, -1]> : tensor<2xi64>
+  %back = mp.concat %n, %flat {axis = 0 : i64} : (tensor<*xi64>, tensor<2xi64>) -> tensor<*xi64>
+  %axes = mp.constant dense<[2, 3]> : tensor<2xi64>
+  %wide = mp.unsqueeze %mask {axes = array<i64: 2, 3>} : (tensor<?x16xf32>) -> tensor<*xf32>
+  %sum = mp.add %heads, %wide : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  // CHECK: mp.reshape {{.*}} -> tensor<?x16x96xf32>
+  %1 = mp.reshape %sum, %back : (tensor<*xf32>, tensor<*xi64>) -> tensor<*xf32>
+  // Another batch may be the one that is broadcast to.
+  %far = mp.unsqueeze %other {axes = array<i64: 2, 3>} : (tensor<?x1xf32>) -> tensor<*xf32>
+  %mixed = mp.add %heads, %far : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  // CHECK: mp.reshape {{.*}} -> tensor<?x16x?xf32>
+  %2 = mp.reshape %mixed, %back : (tensor<*xf32>, tensor<*xi64>) -> tensor<*xf32>
+  return
+}

@@ -10,6 +10,7 @@
 
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 
+#include "mpopt/Dialect/DimOrigin.h"
 #include "mpopt/Dialect/ElementSupport.h"
 #include "mpopt/Dialect/InferenceSupport.h"
 
@@ -70,6 +71,20 @@ static LogicalResult readTarget(ReshapeOp op,
   return success();
 }
 
+/// Dims that are read from a shape and are those of the input count as copied.
+static void findCopied(ReshapeOp op, const ShapeFacts &facts,
+                       const Shape &input, ReshapeTarget &target) {
+  llvm::erase_if(target.unknown, [&](size_t index) {
+    if (index >= input.size() || input[index] != kDynamic)
+      return false;
+    auto from = findDimOf(op.getShape(), int64_t(index), facts);
+    if (!from || !areSameDim({op.getInput(), int64_t(index)}, *from, facts))
+      return false;
+    target.copied.push_back(index);
+    return true;
+  });
+}
+
 /// The one dim that counting elements gives: dims copied from the input cancel
 /// even where they are not known, so that [0, 0, -1] of (?, ?, 12, 64) ends in
 /// 768.
@@ -103,6 +118,9 @@ LogicalResult ReshapeOp::inferResultTypes(const ShapeFacts &facts,
   ReshapeTarget target;
   if (failed(readTarget(*this, *elements, input, target)))
     return failure();
+
+  if (input && target.inferred)
+    findCopied(*this, facts, *input, target);
 
   std::optional<int64_t> count = getNumElements(input);
   std::optional<size_t> hole = target.inferred;
