@@ -55,3 +55,39 @@ func.func @shapes(%x: tensor<?x7xf32>) -> tensor<2xi64> {
   %0 = mp.shape %x : (tensor<?x7xf32>) -> tensor<2xi64>
   return %0 : tensor<2xi64>
 }
+
+// -----
+
+// One row for all indices, and rows in a row, however many the table has.
+func.func @known_rows() -> tensor<2x3x2xf32> {
+  // expected-remark @below {{{3x2}}}
+  %t = mp.constant dense<[[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]> : tensor<3x2xf32>
+  // expected-remark @below {{[2, 2] integral}}
+  %i = mp.constant dense<2> : tensor<2x3xi64>
+  // expected-remark @below {{{1x1x2} [3, 3] [30, 30]}}
+  %0 = mp.gather %t, %i : (tensor<3x2xf32>, tensor<2x3xi64>) -> tensor<2x3x2xf32>
+  // expected-remark @below {{{1x2} [0, 0] [1, 1]}}
+  %j = mp.constant dense<[[0, 1]]> : tensor<1x2xi64>
+  // expected-remark @below {{{1x2x2} [1, 1] [10, 10] [2, 2] [20, 20]}}
+  %1 = mp.gather %t, %j : (tensor<3x2xf32>, tensor<1x2xi64>) -> tensor<1x2x2xf32>
+  // expected-remark @below {{{2x1} [0, 0] [1, 1]}}
+  %k = mp.constant dense<[[0], [1]]> : tensor<2x1xi64>
+  // expected-remark @below {{{1x1x2} [1, 2] [10, 20]}}
+  %2 = mp.gather %t, %k : (tensor<3x2xf32>, tensor<2x1xi64>) -> tensor<2x1x2xf32>
+  return %0 : tensor<2x3x2xf32>
+}
+
+// -----
+
+// What is off a triangle is 0 for sure, and no more than that.
+func.func @triangle(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  // expected-remark @below {{{2x2} [-10, 10] [0, 0] [-10, 10] [-10, 10]}}
+  %0 = mp.trilu %x {upper = false} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  // expected-remark @below {{{2x2} [0, 0] [-10, 10] [0, 0] [0, 0]}}
+  %1 = mp.trilu %x {k = 1 : i64} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  // expected-remark @below {{[-1, -1] integral}}
+  %k = mp.constant dense<-1> : tensor<i64>
+  // expected-remark @below {{{2x2} [0, 0] [0, 0] [-10, 10] [0, 0]}}
+  %2 = mp.trilu %x k %k {upper = false} : (tensor<2x2xf32>, tensor<i64>) -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}

@@ -7,6 +7,7 @@
 
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Weights/ConstantRange.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -22,9 +23,42 @@ static void markTable(AbstractValue &value) {
     value.source = LikelySource::Embedding;
 }
 
+/// The rows of a constant that indices pick for sure: one, or some in a row, as
+/// token types and positions do. Nothing else is read.
+static std::optional<AbstractValue> readRows(Value table, Value indices,
+                                             TransferContext &ctx) {
+  std::optional<WeightView> rows = ctx.weights(table);
+  auto known = ctx.shapes().constants(indices);
+  if (std::optional<double> all = ctx.of(indices).constant(); all && !known)
+    known.emplace(1, int64_t(*all));
+  if (!rows || rows->splat || rows->shape.empty() || !known || known->empty())
+    return std::nullopt;
+  int64_t dim = rows->shape[0], first = known->front();
+  bool isOne = llvm::all_equal(*known);
+  for (auto [at, index] : llvm::enumerate(*known))
+    if (index != first + (isOne ? 0 : int64_t(at)))
+      return std::nullopt;
+  int64_t count = isOne ? 1 : int64_t(known->size());
+  first += first < 0 ? dim : 0;
+  unsigned bits = rows->elementType.getIntOrFloatBitWidth();
+  if (first < 0 || count > dim - first || bits % 8 != 0)
+    return std::nullopt;
+  rows->shape[0] = 1;
+  size_t bytes = size_t(rows->size()) * (bits / 8);
+  rows->data = rows->data.slice(size_t(first) * bytes, size_t(count) * bytes);
+  rows->shape[0] = count;
+  AbstractValue value = summarizeWeights(*rows, ctx.maxGroups());
+  // Indices of several axes number no axis of the result.
+  MaybeShape shape = getShape(indices);
+  bool isRow = shape && !shape->empty() && shape->back() == count;
+  return isRow && value.groups() <= ctx.groupLimit().joint ? value
+                                                           : value.merging(0);
+}
+
 /// `indices`' axes in the place of `axis`.
-static AbstractValue gather(const AbstractValue &input, int64_t axis,
-                            Value indices, TransferContext &ctx) {
+static AbstractValue gather(Value table, int64_t axis, Value indices,
+                            TransferContext &ctx) {
+  const AbstractValue &input = ctx.of(table);
   size_t indexRank = ctx.rankOf(indices);
   int64_t dim = input.dims()[axis];
   // Known indices pick known groups; of others any row, any number of times.
@@ -39,6 +73,9 @@ static AbstractValue gather(const AbstractValue &input, int64_t axis,
       index += index < 0 ? dim : 0;
   AbstractValue from =
       exact ? input.selected(axis, *known) : input.merging(axis);
+  if (axis == 0 && !exact)
+    if (auto rows = readRows(table, indices, ctx))
+      from = *std::move(rows);
   AbstractValue picked = AbstractValue::pickedFrom(from);
   for (int64_t other = 0; other < int64_t(from.rank()); ++other)
     if (other != axis)
@@ -57,7 +94,7 @@ static void transferGather(mp::GatherOp op, TransferContext &ctx) {
   if (!axis || !getShape(op.getInput()) || !getShape(op.getIndices()))
     value = smeared(input, ctx.rankOf(op.getResult()));
   else
-    value = gather(input, *axis, op.getIndices(), ctx);
+    value = gather(op.getInput(), *axis, op.getIndices(), ctx);
   markTable(value);
   ctx.result(0, std::move(value));
 }
@@ -68,7 +105,7 @@ static void transferEmbedding(mp::EmbeddingOp op, TransferContext &ctx) {
   if (table.rank() == 0 || !getShape(op.getIndices()))
     value = smeared(table, ctx.rankOf(op.getResult()));
   else
-    value = gather(table, 0, op.getIndices(), ctx);
+    value = gather(op.getTable(), 0, op.getIndices(), ctx);
   markTable(value);
   ctx.result(0, std::move(value));
 }

@@ -326,10 +326,48 @@ static void transferReverseSequence(mp::ReverseSequenceOp op,
   ctx.result(0, std::move(value));
 }
 
+/// The elements of matrices of known sizes apart, where they are few enough.
+static std::optional<AbstractValue> transferTriangle(mp::TriluOp op,
+                                                     TransferContext &ctx) {
+  const AbstractValue &input = ctx.operand(0);
+  MaybeShape shape = getShape(op.getInput());
+  std::optional<int64_t> k = op.getK();
+  if (Value given = op.getDynamicK()) {
+    auto constants = ctx.shapes().constants(given);
+    k = constants && constants->size() == 1 ? std::optional(constants->front())
+                                            : std::nullopt;
+  }
+  size_t rank = input.rank();
+  if (!k || !shape || shape->size() != rank || rank < 2)
+    return std::nullopt;
+  AbstractValue::Dims dims(input.dims());
+  int64_t rows = (*shape)[rank - 2], columns = (*shape)[rank - 1];
+  dims[rank - 2] = rows;
+  dims[rank - 1] = columns;
+  if (rows <= 0 || columns <= 0 ||
+      llvm::any_of(
+          dims,
+          [&](int64_t dim) { return dim > int64_t(ctx.groupLimit().joint); }) ||
+      countGroups(dims) > ctx.groupLimit().joint)
+    return std::nullopt;
+  AbstractValue value = input.regrouped(dims);
+  value.dropClaims();
+  value.keepsIntegral(input);
+  value.keepsMinNonZero(input);
+  for (auto [group, cell] : llvm::enumerate(value.mutableCells())) {
+    int64_t row = int64_t(group) / columns % rows,
+            past = int64_t(group) % columns - row;
+    if (op.getUpper() ? past < *k : past > *k)
+      cell = Cell{};
+  }
+  return value;
+}
+
 /// Zero elsewhere: a row keeps a part of its elements.
 static void transferTrilu(mp::TriluOp op, TransferContext &ctx) {
   const AbstractValue &input = ctx.operand(0);
-  AbstractValue value = input.join(constantValue(0, input.rank()));
+  AbstractValue value = transferTriangle(op, ctx).value_or(
+      input.join(constantValue(0, input.rank())));
   value.keepsNorm(input);
   if (const std::optional<RowSumFact> &sum = input.rowSum)
     value.claimRowSum(sum->axis, 0, sum->hi, sum->count);
