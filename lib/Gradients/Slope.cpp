@@ -165,12 +165,20 @@ static void multiplyCell(CellRef cell, const SlopeMoments &slopes) {
 }
 
 /// Halfway to the exact argument: a secant's slope is nearly the one there.
+/// Groups have errors as large as they are: one that is 0 beside others, as a
+/// dead channel behind a norm is, has none.
 static AbstractValue moveHalf(AbstractValue at, double error) {
   // The deviations within which all but a few are.
   constexpr double kFar = 4;
-  double far = kFar * std::sqrt(error) / 2;
+  double all = 0;
+  for (const Cell &cell : at.cells())
+    all += cell.mean * cell.mean + cell.variance;
+  double groups = double(at.groups());
   for (CellRef cell : at.mutableCells()) {
-    cell.variance += error / 4;
+    double square = cell.mean * cell.mean + cell.variance;
+    double own = all > 0 ? error * square * groups / all : error;
+    double far = kFar * std::sqrt(own) / 2;
+    cell.variance += own / 4;
     cell.likelyLo -= far;
     cell.likelyHi += far;
   }

@@ -15,8 +15,10 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Propagate/CodeMismatch.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -89,6 +91,68 @@ static bool isChosenFrom(Value quotient) {
   return reached.size() >= kMost;
 }
 
+namespace {
+/// Rows of a quantised divisor whose code is that of 0.
+struct LostRows {
+  /// Those below it; the end of the codes, and the largest one expected.
+  double below, end, expected;
+
+  std::string describe() const {
+    return "the divisor has the code of 0 for rows below " +
+           formatNumber(below) + ", half a step: its codes end at " +
+           formatNumber(end) + ", where " + formatNumber(expected) +
+           " is the largest one expected, so that rows differ in size";
+  }
+};
+} // namespace
+
+/// Rows that are 0 in codes, if one in some runs is. A mean alone says nothing
+/// of them, but a calibration that saw far larger rows than are expected does:
+/// of all distributions with that mean the exponential one has the most
+/// entropy.
+static std::optional<LostRows> findLostRows(Value divisor,
+                                            const RangeAnalysis &ranges) {
+  // Further than estimates are off in three of four cases; runs, and the rows
+  // expected in them of which one is more likely than none.
+  constexpr double kFar = 2, kRuns = 8, kLeast = 0.69;
+  auto numbers = getMaker<mp::DequantizeOp>(divisor, Peel::Identities);
+  auto codes = numbers ? findWriter(numbers) : mp::QuantizeOp();
+  auto format = codes ? storageFormatOf(codes) : std::nullopt;
+  auto count = getNumElements(getShape(divisor));
+  const AbstractValue &x =
+      ranges.preRounding(codes ? codes.getInput() : divisor);
+  double scale = codes ? ranges.of(codes.getScale()).hull().mean : 0;
+  if (!format || format->floats || !count || !x.hasLikely() || !(scale > 0))
+    return std::nullopt;
+  StorageFormat scaled = format->scaled(
+      scale,
+      codes.getZeroPoint() ? ranges.of(codes.getZeroPoint()).hull().mean : 0);
+  Cell hull = x.hull();
+  double below = scaled.flushAt(), end = scaled.ends().hi;
+  if (!(hull.lo >= 0 && hull.lo < below) || scaled.ends().lo > 0 ||
+      !(hull.mean > 0) || end < kFar * hull.likelyHi)
+    return std::nullopt;
+  double rows = kRuns * double(*count) * -std::expm1(-below / hull.mean);
+  return rows > kLeast ? std::optional(LostRows{below, end, hull.likelyHi})
+                       : std::nullopt;
+}
+
+/// Keeps the divisor away from 0: a count at 1, codes at one step.
+static void fixByClamp(FindingBuilder &finding, Operation *op, Value divisor,
+                       const Cell &hull, const std::optional<LostRows> &rows,
+                       bool counts) {
+  const FloatFormat &format = *getFloatFormat(getElementType(divisor));
+  double least = rows ? 2 * rows->below : counts ? 1 : format.minNormal;
+  std::string text =
+      rows     ? "clamp the divisor at " + formatNumber(least) +
+                     ", one step of its codes"
+      : counts ? "clamp the divisor at 1: it counts, and may count none"
+               : "clamp the divisor away from 0, to a number that " +
+                     std::string(format.name) + " holds (" +
+                     formatNumber(least) + " or more)";
+  finding.fix("clamp", text, clampAwayFromZero(op, divisor, hull, least));
+}
+
 void DivisionByZero::judge(Operation *op, const RangeAnalysis &ranges) {
   Value divisor = getDivisor(op);
   if (!divisor || !isa<FloatType>(getElementType(divisor)) ||
@@ -100,7 +164,10 @@ void DivisionByZero::judge(Operation *op, const RangeAnalysis &ranges) {
   bool isOfZeroRow = *sure == Certainty::Possible &&
                      sumsWholeZeroRow(divisor, ranges.context().shapes()) &&
                      !isChosenFrom(op->getResult(0));
-  if (isOfZeroRow)
+  std::optional<LostRows> rows = *sure == Certainty::Possible
+                                     ? findLostRows(divisor, ranges)
+                                     : std::nullopt;
+  if (isOfZeroRow || rows)
     sure = Certainty::Likely;
   // A divisor that is 0 in some channels of a constant, say: not all of it.
   FindingBuilder finding = report(op, op->getResult(0), *sure);
@@ -111,6 +178,8 @@ void DivisionByZero::judge(Operation *op, const RangeAnalysis &ranges) {
   if (isOfZeroRow) {
     finding.message("the divisor is 0 for a row that is 0 altogether: one that "
                     "a mask hides, or padding");
+  } else if (rows) {
+    finding.message(rows->describe());
   } else if (lost.empty()) {
     finding.message("the divisor " + describeZero(divisor, *sure, ranges));
   } else {
@@ -135,15 +204,5 @@ void DivisionByZero::judge(Operation *op, const RangeAnalysis &ranges) {
   if (isZeroByRounding(divisor, ranges))
     fixByKeeping(finding, getElementType(divisor),
                  "the divisor and the division");
-  const FloatFormat &format = *getFloatFormat(getElementType(divisor));
-  if (counts)
-    finding.fix("clamp",
-                "clamp the divisor at 1: it counts, and may count none",
-                clampAwayFromZero(op, divisor, hull, 1));
-  else
-    finding.fix("clamp",
-                "clamp the divisor away from 0, to a number that " +
-                    Twine(format.name) + " holds (" +
-                    formatNumber(format.minNormal) + " or more)",
-                clampAwayFromZero(op, divisor, hull, format.minNormal));
+  fixByClamp(finding, op, divisor, hull, rows, counts);
 }

@@ -11,11 +11,16 @@
 #include "Pool.h"
 #include "lib/Ranges/Ops/Families.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/PoolingOps.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Numerics/Accumulation.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Weights/ProductSupport.h"
 
@@ -59,6 +64,25 @@ static bool isLeading(const AbstractValue &input, const Pool &pool) {
   return input.norm->axis + int64_t(pool.spatial) < int64_t(input.rank());
 }
 
+/// The values inside of a border that is below all of them, which is the
+/// largest of no window; null for others. Codes have the order of numbers.
+static Value insideOfBorder(Value value, TransferContext &ctx) {
+  if (!isa<FloatType>(getElementType(value)))
+    return {};
+  Operation *maker = value.getDefiningOp();
+  while (
+      isa_and_nonnull<mp::IdentityOp, mp::QuantizeOp, mp::DequantizeOp>(maker))
+    maker = maker->getOperand(0).getDefiningOp();
+  auto pad = dyn_cast_if_present<mp::PadOp>(maker);
+  std::optional<double> border =
+      pad && pad.getValue() ? getSplatConstant(pad.getValue()) : std::nullopt;
+  if (!border || pad.getMode() != stringifyEnum(mp::PadMode::Constant))
+    return {};
+  const AbstractValue &inner = ctx.of(pad.getInput());
+  return inner.hasLikely() && *border < inner.hull().likelyLo ? pad.getInput()
+                                                              : Value();
+}
+
 static void transferMaximum(Value source, const Pool &pool,
                             TransferContext &ctx) {
   const AbstractValue &input = ctx.of(source);
@@ -69,6 +93,9 @@ static void transferMaximum(Value source, const Pool &pool,
       input, result, pool,
       input.mayBeNonFinite() ? PoolBound::Hull : PoolBound::Maximum);
   AbstractValue value = AbstractValue::boundedLike(picked);
+  if (Value inner = insideOfBorder(source, ctx); inner && value.hasLikely())
+    for (CellRef cell : value.mutableCells())
+      cells::setLikely(cell, ctx.of(inner).hull());
   // A kernel's initial value is an integer, too.
   value.keepsIntegral(picked);
   const FloatFormat *format = getFloatFormat(getElementType(source));
