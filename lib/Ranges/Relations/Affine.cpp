@@ -82,6 +82,7 @@ private:
   TransferContext &ctx;
   SmallVector<Term, 16> stores;
   double roundings = 0, expected = 0;
+  /// `isScaled`: a sum is multiplied, as in a recurrence.
   bool cancelled = false, exact = true, isScaled = false;
 };
 } // namespace
@@ -190,7 +191,8 @@ bool LinearForm::expand(Term term) {
                                           ? getScale(op, index, ctx)
                                           : std::nullopt) {
       exact &= isPowerOfTwo(*scale);
-      isScaled = true;
+      isScaled |= isa_and_present<mp::AddOp, mp::SubOp>(
+          peel(op->getOperand(index)).getDefiningOp());
       stores.push_back(term);
       add(op->getOperand(index), factor * *scale);
       return true;
