@@ -9,9 +9,10 @@ import re
 import ml_dtypes
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
 from quantized_networks import FACTOR, WIDTH, judge, make_network, measure, quantize
 from tool import run_mpopt
 
@@ -22,6 +23,14 @@ FORMS = {
     "channels": {"per_channel": True},
     "wide": {"activation_type": QuantType.QUInt16},
 }
+
+
+class Images(CalibrationDataReader):
+    def __init__(self, images):
+        self.rest = iter([{"x": image} for image in images])
+
+    def get_next(self):
+        return next(self.rest, None)
 
 
 @pytest.fixture(scope="module")
@@ -293,3 +302,31 @@ def test_border_of_codes(value, tmp_path):
     [effect] = report["effects"]
     assert measured / FACTOR < effect["expected_error"] < measured * FACTOR
     assert [finding["rule"] for finding in report["findings"] if finding["op"]["name"] == "pad"] == ["MP609"] * (value == 0)
+
+
+def test_dead_channels_in_front_of_a_norm(tmp_path):
+    """Three channels are 0 for all images, and the norm divides them by 1e-6: no error of a weight wakes them."""
+    floats, path, random = tmp_path / "float.onnx", tmp_path / "codes.onnx", np.random.default_rng(7)
+    channels = 24
+    sizes = np.exp(random.uniform(np.log(0.004), np.log(4), (channels, 1, 1, 1)))
+    weights = {"w0": random.normal(0, 0.6, (channels, 3, 1, 1)), "w1": random.normal(0, 0.4, (channels, 1, 3, 3)) * sizes,
+               "w2": random.normal(0, 0.3, (10, channels, 1, 1)), "one": np.ones(channels), "none": np.zeros(channels)}
+    assert (weights["w0"].max(1) < 0).sum() == 3
+    nodes = [helper.make_node("Conv", ["x", "w0"], ["c0"]), helper.make_node("Relu", ["c0"], ["r0"]),
+             helper.make_node("Conv", ["r0", "w1"], ["c1"], group=channels, pads=[1] * 4),
+             helper.make_node("InstanceNormalization", ["c1", "one", "none"], ["n1"], epsilon=1e-12),
+             helper.make_node("Relu", ["n1"], ["r1"]), helper.make_node("Conv", ["r1", "w2"], ["c2"]),
+             helper.make_node("GlobalAveragePool", ["c2"], ["y"])]
+    shape, images = [4, 3, 12, 12], [random.uniform(0, 1, (4, 3, 12, 12)).astype("f4") for _ in range(4)]
+    graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 10, 1, 1])],
+                              [numpy_helper.from_array(value.astype("f4"), name) for name, value in weights.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), floats)
+    quantize_static(floats, path, Images(images), weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=["Conv"],
+                    extra_options={"OpTypesToExcludeOutputQuantization": ["Conv"]})
+    exact, seen = (np.stack([onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, {"x": image})[0]
+                             for image in images]) for model in (floats, path))
+    measured = np.abs(seen - exact).max() / np.abs(exact).max()
+    done = run_mpopt("--check", str(path), "--format", "json", "--fail-on", "never", "--input", "x=0:1")
+    [effect] = json.loads(done.stdout)["effects"]
+    assert measured / FACTOR < effect["expected_error"] < measured * FACTOR
