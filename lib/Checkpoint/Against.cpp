@@ -1,11 +1,5 @@
 //===- Against.cpp - MP617: codes and scales beside the weights -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// With w a group's weights and q what its codes and scale stand for, <w, q> /
-// <q, q> is the factor by which the scale has to be multiplied to fit best, and
-// 1 - <w, q>^2 / (<w, w> <q, q>) the share of w that no scale gives back.
-//
-//===----------------------------------------------------------------------===//
 
 #include "Judge.h"
 
@@ -32,12 +26,7 @@ public:
     int64_t unit = grid.unitOf(row, at % grid.columns);
     FactorSums &into = sums[byRow ? row : unit];
     double scale = scales.at(unit);
-    auto one = [&](double code, double w) {
-      double q = code * scale;
-      into.ww += w * w;
-      into.wq += w * q;
-      into.qq += q * q;
-    };
+    auto one = [&](double code, double w) { into.add(w, code * scale); };
     if (!format.isPacked)
       return one(format.value[byte], floats.at(from, index));
     one(format.value[byte & 15], floats.at(from, 2 * index));
@@ -104,9 +93,6 @@ Error Judge::compare(const std::string &name, const Module &module,
 void Judge::judgeFactors(const std::string &name, const Module &module,
                          const StoredTensor &floats,
                          llvm::ArrayRef<FactorSums> groups) {
-  // A tenth is beyond what rounding and clipping move a group's best factor by,
-  // and a fifth of the square beyond what any 4 bits lose.
-  constexpr double kMostFactor = 1.1, kMostRest = 0.2;
   int64_t known = 0, wrong = 0, strange = 0;
   double worst = 1;
   for (const FactorSums &sums : groups) {
@@ -114,10 +100,9 @@ void Judge::judgeFactors(const std::string &name, const Module &module,
       continue;
     ++known;
     double factor = std::fabs(sums.factor());
-    if (sums.rest() > kMostRest) {
+    if (sums.areOthers()) {
       ++strange;
-    } else if (std::max(factor, 1 / factor) > kMostFactor ||
-               sums.factor() < 0) {
+    } else if (sums.isOff()) {
       ++wrong;
       if (std::fabs(std::log(factor)) > std::fabs(std::log(worst)))
         worst = factor;

@@ -9,6 +9,7 @@
 
 #include "mpopt/Checkpoint/CheckCheckpoint.h"
 
+#include "mpopt/Numerics/FactorSums.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <cmath>
@@ -44,15 +45,6 @@ struct WeightScales {
   double at(int64_t unit) const {
     return numbers.at(bytes.data(), count == 1 ? 0 : unit) * second;
   }
-};
-
-/// Products of a group's weights w and of what their codes stand for, q.
-struct FactorSums {
-  double ww = 0, wq = 0, qq = 0;
-  double factor() const { return wq / qq; }
-  /// False where all is 0 on either side.
-  bool isKnown() const { return qq > 0 && ww > 0 && std::isfinite(ww + qq); }
-  double rest() const { return 1 - wq * wq / (ww * qq); }
 };
 
 class Judge {

@@ -205,24 +205,34 @@ static void callHooks(const CheckHooks &hooks, CheckedModule &result) {
     hooks.quantized(std::move(result.quantized));
 }
 
+/// Notes what options assume of the inputs, and what a float model has in place
+/// of the codes.
+static llvm::Error assume(const Options &options, ModuleOp module,
+                          ModelReport &report) {
+  llvm::Expected<std::vector<Assumption>> assumptions =
+      assumeInputs(options, module);
+  if (!assumptions)
+    return assumptions.takeError();
+  report.assumptions = std::move(*assumptions);
+  if (failed(inferFromAssumptions(module)))
+    return llvm::createStringError("--input: an input that is one number makes "
+                                   "shapes that do not fit");
+  if (options.action == Action::Check && !options.against.empty())
+    return compareWithFloat(options, options.against.front(), module,
+                            report.warnings);
+  return llvm::Error::success();
+}
+
 static llvm::Error check(const Options &options, const ImportResult &imported,
                          const CheckHooks &hooks, ModelReport &report) {
   if (llvm::Error error = checkNames(options, imported))
     return error;
-  llvm::Expected<std::vector<Assumption>> assumptions =
-      assumeInputs(options, *imported.module);
-  if (!assumptions)
-    return assumptions.takeError();
-  report.assumptions = std::move(*assumptions);
   if (options.train)
     report.warnings.insert(report.warnings.end(),
                            options.train->warnings.begin(),
                            options.train->warnings.end());
-
-  if (failed(inferFromAssumptions(*imported.module)))
-    return llvm::createStringError("--input: an input that is one number makes "
-                                   "shapes that do not fit");
-
+  if (llvm::Error error = assume(options, *imported.module, report))
+    return error;
   if (options.train)
     listFindings(findConfigFaults(options, *imported.module),
                  options.minCertainty, report);
@@ -308,13 +318,6 @@ std::optional<ModelReport> mpopt::checkModel(const Options &options,
     printError(llvm::toString(std::move(error)));
     return std::nullopt;
   }
-  if (options.action == Action::Check && !options.against.empty())
-    if (llvm::Error error =
-            compareWithFloat(options, options.against.front(), *imported.module,
-                             report.warnings)) {
-      printError(path + ": " + llvm::toString(std::move(error)));
-      return std::nullopt;
-    }
   if (llvm::Error error = useCalibration(options, *imported.module, report)) {
     printError(path + ": " + llvm::toString(std::move(error)));
     return std::nullopt;

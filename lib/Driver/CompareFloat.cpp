@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Tensors of both are the same by their names, as quantisers leave them. Not
-// covered: ops that a quantiser renames or fuses, and weights that it changes
-// before they are quantised (SmoothQuant, cross-layer equalisation).
+// covered: ops that a quantiser renames or fuses.
 //
 //===----------------------------------------------------------------------===//
 
 #include "CompareFloat.h"
+
+#include "CompareConstants.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/FloatTwin.h"
@@ -18,8 +19,8 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Import/Import.h"
+#include "mpopt/Ranges/Analysis/InputRanges.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
-#include "mpopt/Ranges/Weights/Dequantized.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -39,18 +40,18 @@ public:
       for (Value result : op->getResults())
         if (std::string name = getTensorName(result); !name.empty())
           byName[name] = result;
+      if (auto function = dyn_cast<FunctionOpInterface>(op))
+        for (BlockArgument input : function.getArguments())
+          byName[getTensorName(input)] = input;
     });
   }
 
   void noteRectifiers();
-  void noteWeights();
+  void copyAssumptions();
+  void noteConstants();
   void compareOutputs(std::vector<std::string> &warnings);
 
 private:
-  void noteWeight(mp::DequantizeOp op, const RangeAnalysis &own,
-                  const RangeAnalysis &ranges);
-  Value findWeight(mp::DequantizeOp op) const;
-
   ModuleOp floats, codes;
   llvm::StringMap<Value> byName;
   ModuleAnalysisManager manager, ownManager;
@@ -101,49 +102,25 @@ void FloatTwin::noteRectifiers() {
   });
 }
 
-/// The float model's weight has the name of the codes or the numbers without
-/// what a quantiser adds.
-Value FloatTwin::findWeight(mp::DequantizeOp op) const {
-  for (Value value : {op.getInput(), op.getResult()}) {
-    std::string name = getTensorName(value);
-    if (Value found = byName.lookup(name))
-      return found;
-    for (StringRef ending : {"_quantized", "_DequantizeLinear_Output", ".codes",
-                             ".dq", "_q", "_dq", "_Q4", "_Q8"})
-      if (StringRef(name).ends_with(ending))
-        if (Value found =
-                byName.lookup(StringRef(name).drop_back(ending.size())))
-          return found;
-  }
-  return {};
+/// Inputs of both are alike: one that is quantised at once is as its codes say.
+void FloatTwin::copyAssumptions() {
+  for (auto function : codes.getOps<FunctionOpInterface>())
+    for (BlockArgument input : function.getArguments()) {
+      auto twin = llvm::dyn_cast_if_present<BlockArgument>(
+          byName.lookup(getTensorName(input)));
+      auto owner =
+          twin ? dyn_cast<FunctionOpInterface>(twin.getOwner()->getParentOp())
+               : FunctionOpInterface();
+      if (DictionaryAttr assumed = getAssumption(input);
+          assumed && owner && twin.getType() == input.getType())
+        owner.setArgAttr(twin.getArgNumber(), "mp.assume", assumed);
+    }
 }
 
-void FloatTwin::noteWeight(mp::DequantizeOp op, const RangeAnalysis &own,
-                           const RangeAnalysis &ranges) {
-  Value weight = findWeight(op);
-  if (!weight)
-    return;
-  std::optional<WeightView> numbers = own.context().weights(op.getResult()),
-                            exact = ranges.context().weights(weight);
-  if (!numbers || !exact || numbers->shape != exact->shape ||
-      numbers->splat != exact->splat || exact->size() == 0)
-    return;
-  std::vector<double> stored = readAll(*numbers), meant = readAll(*exact);
-  double square = 0;
-  for (auto [number, other] : llvm::zip_equal(stored, meant))
-    square += (number - other) * (number - other);
-  op->setAttr(kWeightErrorAttr,
-              Builder(op).getF64FloatAttr(square / double(stored.size())));
-}
-
-void FloatTwin::noteWeights() {
+void FloatTwin::noteConstants() {
   AnalysisManager analyses = manager, ownAnalyses = ownManager;
-  const auto &ranges = analyses.getAnalysis<RangeAnalysis>();
-  const auto &own = ownAnalyses.getAnalysis<RangeAnalysis>();
-  codes.walk([&](mp::DequantizeOp op) {
-    if (isConstant(op.getInput()))
-      noteWeight(op, own, ranges);
-  });
+  compareConstants(codes, ownAnalyses.getAnalysis<RangeAnalysis>(), byName,
+                   analyses.getAnalysis<RangeAnalysis>());
 }
 
 static llvm::StringSet<> outputsOf(ModuleOp module) {
@@ -187,7 +164,8 @@ llvm::Error mpopt::compareWithFloat(const Options &options, StringRef path,
                                    ": is quantised itself");
   FloatTwin twin(*imported.module, module);
   twin.noteRectifiers();
-  twin.noteWeights();
+  twin.copyAssumptions();
+  twin.noteConstants();
   twin.compareOutputs(warnings);
   return llvm::Error::success();
 }

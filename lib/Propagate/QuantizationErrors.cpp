@@ -296,9 +296,11 @@ static QuantizationError errorOfProduct(mp::MatMulNBitsOp op,
                                         const RangeAnalysis &ranges) {
   const AbstractValue &x = ranges.preRounding(op.getInput()),
                       &scale = ranges.of(op.getScales());
+  double square = meanSquare(scale) * squareOfStep(op.getCode());
+  if (auto exact = op->getAttrOfType<FloatAttr>(kWeightErrorAttr))
+    square = exact.getValueAsDouble();
   QuantizationError result = errorOfSquare(
-      double(op.getK()) * meanSquare(x) * meanSquare(scale) *
-          squareOfStep(op.getCode()),
+      double(op.getK()) * meanSquare(x) * square,
       x.hasLikely() && scale.hasLikely(), ranges.of(op.getResult()).rank());
   result.isOfWeights = true;
   return result;

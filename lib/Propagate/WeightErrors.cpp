@@ -189,6 +189,20 @@ static void tryScales(mp::DequantizeOp op, const StorageFormat &format,
   error.error.source = source;
 }
 
+/// The float model says how large an error is, and scales which part of it is a
+/// channel's.
+static void matchFloatModel(Operation *op, AbstractValue &error) {
+  auto exact = op->getAttrOfType<FloatAttr>(kWeightErrorAttr);
+  double expected = meanSquare(error);
+  if (!exact || !(expected > 0))
+    return;
+  double factor = exact.getValueAsDouble() / expected;
+  for (CellRef cell : error.mutableCells()) {
+    cell.mean *= std::sqrt(factor);
+    cell.variance *= factor;
+  }
+}
+
 std::optional<QuantizationError>
 mpopt::errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges,
                     StringRef tried) {
@@ -219,15 +233,7 @@ mpopt::errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges,
           error = {};
         return toLikely(error);
       });
-  // The float model says how much it is, and scales which part is a channel's.
-  if (auto exact = op->getAttrOfType<FloatAttr>(kWeightErrorAttr)) {
-    double expected = meanSquare(result.error);
-    double factor = expected > 0 ? exact.getValueAsDouble() / expected : 1;
-    for (CellRef cell : result.error.mutableCells()) {
-      cell.mean *= std::sqrt(factor);
-      cell.variance *= factor;
-    }
-  }
+  matchFloatModel(op, result.error);
   if (tried == kTriedChannels)
     tryScales(op, *format, ranges, result);
   // Steps are twice as wide.
@@ -323,6 +329,7 @@ mpopt::errorOfConstant(Value codes, const RangeAnalysis &ranges) {
                   noBound, [&](ArrayRef<Likely> in) {
                     return toLikely(errorOfWeight(format, /*reach=*/0, in));
                   });
+    matchFloatModel(codes.getDefiningOp(), result.error);
     return result;
   }
   return std::nullopt;

@@ -416,6 +416,31 @@ def LostRectifier : QuantizationRule<"MP620", "lost-rectifier"> {
   }];
 }
 
+def ForeignConstant : QuantizationRule<"MP623", "foreign-constant"> {
+  let summary = "the codes of a constant are not those of the float model";
+  let what = [{
+    With `--against FLOAT.onnx`: the numbers for which a constant's codes and scale
+    stand are more than a tenth larger or smaller than the float model's, or more than
+    a fifth of their square is lost whatever the scale. Factors by channel that the
+    layers beside take back (SmoothQuant, equalisation, batch norms that are folded)
+    do not count.
+  }];
+  let why = [{
+    Shapes and dtypes fit, so that every runtime takes the file. A bias whose codes
+    were made for an earlier scale of the input, codes of 4 bits that were packed in
+    the other order, or weights of another layer give a network that was not trained.
+  }];
+  let example = [{
+    ```python
+    bias_codes = np.rint(bias / (old_input_scale * weight_scale))   # and a new input_scale
+    ```
+  }];
+  let instead = [{
+    Quantise the constant anew from the float model, with the scales that are in the
+    file.
+  }];
+}
+
 def CalibrationGap : CodeRule<"MP621", "calibration-gap"> {
   let thresholds = [
     Threshold<"calibrated-share", "0.5",
