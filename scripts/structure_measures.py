@@ -114,7 +114,7 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
     "constants without a comment": (None, _constants),
 }
 LIMITS = {
-    "lines of lib and include": 185480,
+    "lines of lib and include": 185530,
     "lines of domains, hazards, effects and repair": 21780,
     "dispatch sites in 1,000 lines of effects": 8,
     "op walkers": 3,
