@@ -80,8 +80,8 @@ std::optional<DimOrigin> mpopt::findDimOf(Value sizes, int64_t index,
       sizes = where.getRhs();
       continue;
     }
-    bool keepsOrder = isa<mp::CastOp, mp::ReshapeOp>(op) ||
-                      hasRole(op, Role::Rearranges);
+    bool keepsOrder =
+        isa<mp::CastOp, mp::ReshapeOp>(op) || hasRole(op, Role::Rearranges);
     if (!keepsOrder || isa<mp::TransposeOp>(op) ||
         countElements(op->getOperand(0)) != countElements(sizes))
       return std::nullopt;
@@ -101,9 +101,10 @@ static bool isSame(const DimOrigin &lhs, const DimOrigin &rhs) {
 /// The name of an input's dim: dims of one name have one size (ONNX IR).
 static StringRef getDimName(const DimOrigin &dim) {
   auto argument = dyn_cast<BlockArgument>(dim.tensor);
-  auto function = argument ? dyn_cast<FunctionOpInterface>(
-                                 argument.getOwner()->getParentOp())
-                           : FunctionOpInterface();
+  auto function =
+      argument
+          ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
+          : FunctionOpInterface();
   auto names = function && argument.getOwner()->isEntryBlock()
                    ? function.getArgAttrOfType<ArrayAttr>(
                          argument.getArgNumber(), "mp.dim_params")
@@ -196,7 +197,8 @@ std::optional<DimOrigin> DimWalk::beforeMove(Operation *op, DimOrigin dim,
   if (!from || !isa<mp::UnsqueezeOp, mp::SqueezeOp>(op))
     return std::nullopt;
   // Dims of 1 come and go; the others stay in order.
-  SmallVector<int64_t> before = listLongAxes(*from), after = listLongAxes(shape);
+  SmallVector<int64_t> before = listLongAxes(*from),
+                       after = listLongAxes(shape);
   auto at = llvm::find(after, dim.axis);
   if (before.size() != after.size() || at == after.end())
     return std::nullopt;

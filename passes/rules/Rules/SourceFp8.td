@@ -318,14 +318,16 @@ def Fp8AmaxGroup : Fp8Rule<"MP793", "fp8-amax-group"> {
 
 def Fp8NotUsed : Fp8Rule<"MP794", "fp8-not-used"> {
   let severity = "warning";
-  let summary = "an FP8 region around layers that are none of TransformerEngine's";
+  let summary = "FP8 in which no layer of the model takes part";
   let what = [{
     A module whose layers are all of `torch.nn` runs in an FP8 region, and nothing in the
-    program makes or converts to a layer of TransformerEngine.
+    program makes or converts to a layer of TransformerEngine; or torchao converts a copy, a
+    module or a single layer of which nobody takes the result.
   }];
   let why = [{
     The region tells TransformerEngine's layers to compute in FP8. Others do not look at it:
-    the run is in BF16 or FP32, and nothing says so.
+    the run is in BF16 or FP32, and nothing says so. torchao exchanges the layers that a module
+    holds, in place: not the module itself, and not those of the model of which it has a copy.
   }];
   let example = [{
     ```python

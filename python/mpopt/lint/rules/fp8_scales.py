@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from mpopt.lint import events, library, values
+from mpopt.lint.events import Event
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
 from mpopt.lint.rules.fp8 import KWARGS, SCALING, SIZES, find_region, trains
@@ -275,11 +276,35 @@ def fp8_amax_group(program: Program) -> Iterator[Report]:
                          "tokens: their scales differ, and gathered codes are read by the wrong one. fp8_group has to span both")
 
 
+# They make an object that nothing else has.
+COPIES = {"copy.deepcopy", "copy.copy"}
+
+
+def is_made_here(program: Program, event: Event) -> bool:
+    """True if a conversion is handed a copy or a module that it alone knows, or one layer, which it cannot exchange in place."""
+    given = event.argument(0, "module") or values.NOTHING
+    node = event.node.args[0] if event.node.args else None
+    if isinstance(node, ast.Call):
+        return given.kind == values.MODULE and given.origin is node or any(call.node is node and call.callee.name in COPIES for call in program.calls)
+    return given.kind == values.MODULE and given.name == "torch.nn.Linear"
+
+
+def list_lost_conversions(program: Program) -> Iterator[Event]:
+    """torchao's conversions whose result nobody takes, of what nobody else has."""
+    dropped = {id(part.value) for part in ast.walk(program.script.tree) if isinstance(part, ast.Expr)}
+    for event in program.calls_of("convert_to_float8_training"):
+        if event.callee.name.startswith("torchao.") and id(event.node) in dropped and is_made_here(program, event):
+            yield event
+
+
 CONVERTED = re.compile(r"convert|replace_|swap|prepare|accelerate|wrap|apply_|te\.onnx|checkpoint")
 
 
 @rule
 def fp8_not_used(program: Program) -> Iterator[Report]:
+    for event in list_lost_conversions(program):
+        yield Report(event.node, "the layers that become FP8 are those of a module that only this call has: the model that runs computes as "
+                     "before, and nothing says so. model = convert_to_float8_training(model)")
     if not trains(program) or any(event.callee.name.startswith(library.ENGINE) for event in program.calls_of(*SIZES)) \
             or program.mentions(CONVERTED):
         return

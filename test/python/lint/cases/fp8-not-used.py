@@ -55,3 +55,44 @@ for x in loader:
     with te.fp8_autocast(enabled=True):
         loss = net(x).mean()
     loss.backward()
+# case: a copy is converted
+import copy, torch
+from torchao.float8 import convert_to_float8_training
+
+model = build()
+convert_to_float8_training(copy.deepcopy(model), module_filter_fn=keep)  # finds warning
+for x in loader:
+    model(x).loss.backward()
+# case: a list that nobody runs is converted
+import torch
+from torchao.float8 import convert_to_float8_training
+
+model = build()
+convert_to_float8_training(torch.nn.ModuleList([]), module_filter_fn=keep)  # finds warning
+for x in loader:
+    model(x).loss.backward()
+# case: one layer is not exchanged in place
+import torch
+from torchao.float8 import convert_to_float8_training
+
+layer = torch.nn.Linear(64, 64)
+convert_to_float8_training(layer, module_filter_fn=keep)  # finds warning
+for x in loader:
+    layer(x).mean().backward()
+# case: a copy that runs
+import copy, torch
+from torchao.float8 import convert_to_float8_training
+
+low = convert_to_float8_training(copy.deepcopy(model), module_filter_fn=keep)
+for x in loader:
+    low(x).mean().backward()
+# case: in place, and a part
+import torch
+from torchao.float8 import convert_to_float8_training
+
+model = build()
+convert_to_float8_training(model, module_filter_fn=keep)
+convert_to_float8_training(model.get_submodule("layers"), module_filter_fn=keep)
+convert_to_float8_training(unwrap(model), module_filter_fn=keep)
+for x in loader:
+    model(x).mean().backward()
