@@ -435,12 +435,16 @@ static double largest(ArrayRef<double> list) {
   return list.empty() ? 0 : *llvm::max_element(list);
 }
 
+/// Two thirds of the expected errors of gradients are within this factor of the
+/// true ones.
+static constexpr double kUncertainGradient = 1.65;
+
 /// Layers without which no parameter's error is larger than the aim, by as much
 /// as estimates are off at times. `by`: by layer, then parameter.
 static std::optional<std::vector<size_t>>
 findKeptLayers(ArrayRef<double> all, ArrayRef<std::vector<double>> by,
                double aim) {
-  aim /= kUncertainRms;
+  aim /= kUncertainGradient;
   std::vector<double> sums;
   for (double error : all)
     sums.push_back(error * error);
