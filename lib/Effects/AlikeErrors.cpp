@@ -22,6 +22,9 @@ void AlikeErrors::set(Value value, double alike) {
 }
 
 double AlikeErrors::commonPart(Value value) const {
+  auto [entry, isNew] = common.try_emplace(value, 0);
+  if (!isNew)
+    return entry->second;
   const AbstractValue &numbers = gradients.of(value);
   const Spread &spread = gradients.spread(value);
   Moments all;
@@ -30,7 +33,9 @@ double AlikeErrors::commonPart(Value value) const {
     all.common += its.common;
     all.square += its.square;
   }
-  return all.square > 0 ? std::clamp(all.common / all.square, 0.0, 1.0) : 0;
+  if (all.square > 0)
+    entry->second = std::clamp(all.common / all.square, 0.0, 1.0);
+  return entry->second;
 }
 
 static SmallVector<int64_t> axesOf(const OperandLayout &layout, AxisPart part) {

@@ -42,6 +42,8 @@ private:
 
   const GradientAnalysis &gradients;
   llvm::DenseMap<mlir::Value, double> known;
+  /// What commonPart says: numbers do not depend on errors.
+  mutable llvm::DenseMap<mlir::Value, double> common;
 };
 
 } // namespace mpopt

@@ -42,6 +42,12 @@ int64_t ScaledWeights::countOf(AxisPart part) const {
   return count;
 }
 
+/// The elements along an axis that share a scale, of those that are left of a
+/// group of rows and of a part of a row.
+static int64_t countAlike(AxisPart axis, int64_t rows, int64_t columns) {
+  return axis == AxisPart::Batch ? 1 : axis == AxisPart::Row ? rows : columns;
+}
+
 /// Numbers of the scale groups of elements, and a format for each.
 void ScaledWeights::group(const OperandScaling &scaling) {
   using Grain = OperandScaling::Grain;
@@ -50,10 +56,9 @@ void ScaledWeights::group(const OperandScaling &scaling) {
   for (double element : elements)
     most = std::max(most, std::fabs(element));
   if (scaling.grain == Grain::Tensor) {
-    Interval span = {0, 0};
+    spans = {{0, 0}};
     for (double element : elements)
-      span = hull(span, element);
-    spans = {span};
+      spans[0] = hull(spans[0], element);
   } else {
     constexpr int64_t kWhole = int64_t(1) << 62; // longer than any row
     int64_t along = scaling.grain == Grain::Row ? kWhole : scaling.size;
@@ -66,10 +71,11 @@ void ScaledWeights::group(const OperandScaling &scaling) {
         size_t(countOf(AxisPart::Batch) * rows * inners), kNone);
     groups.resize(elements.size());
     SmallVector<int64_t> at(dims.size(), 0);
-    for (size_t element = 0; element < elements.size(); ++element) {
+    size_t last = dims.size() - 1;
+    for (size_t element = 0; element < elements.size();) {
       // The indices of the batch, within it of the row, and along the row.
       int64_t batch = 0, row = 0, inner = 0;
-      for (size_t axis = 0; axis < dims.size(); ++axis) {
+      for (size_t axis = 0; axis <= last; ++axis) {
         int64_t &index = parts.axes[axis] == AxisPart::Batch ? batch
                          : parts.axes[axis] == AxisPart::Row ? row
                                                              : inner;
@@ -81,9 +87,14 @@ void ScaledWeights::group(const OperandScaling &scaling) {
         group = uint32_t(spans.size());
         spans.push_back({0, 0});
       }
-      groups[element] = group;
-      Interval &span = spans[group];
-      span = hull(span, elements[element]);
+      int64_t run = std::min(countAlike(parts.axes[last], across - row % across,
+                                        along - inner % along),
+                             dims[last] - at[last]);
+      for (size_t end = element + size_t(run); element < end; ++element) {
+        groups[element] = group;
+        spans[group] = hull(spans[group], elements[element]);
+      }
+      at[last] += run - 1;
       for (size_t axis = dims.size(); axis-- > 0;) {
         if (++at[axis] < dims[axis])
           break;
