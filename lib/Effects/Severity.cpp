@@ -93,12 +93,22 @@ static bool isJudgedByEffect(const FindingList::Entry &entry) {
          entry.finding.certainty >= Certainty::Likely;
 }
 
+/// True of facts of a quantised file, which are as bad as their rule says, and
+/// have an effect, too.
+static bool isFactOfCodes(const FindingList::Entry &entry) {
+  const RuleInfo *rule = findRule(entry.finding.rule);
+  return rule && rule->ownSeverity && rule->isPass &&
+         rule->family == "quantization" &&
+         entry.finding.severity > Severity::Note;
+}
+
 void mpopt::judgeByEffect(ModuleOp module, const OutputEffects &effects,
                           std::vector<FindingList::Entry> &entries) {
   if (effects.outputs.empty() && effects.decisions.empty())
     return;
   for (FindingList::Entry &entry : entries) {
-    if (!isJudgedByEffect(entry))
+    bool isFact = isFactOfCodes(entry);
+    if (!isFact && !isJudgedByEffect(entry))
       continue;
     SmallVector<Value, 2> subjects = subjectsOf(entry, effects);
     double most = -1;
@@ -112,8 +122,10 @@ void mpopt::judgeByEffect(ModuleOp module, const OutputEffects &effects,
         where = index;
       }
     }
-    if (most >= 0)
+    if (isFact ? most > 0 : most >= 0)
       entry.finding.effect = {effects.outputs[where].name, most};
+    if (isFact)
+      continue;
     // An output of which nothing is known may be worse. What a list says of an
     // op is worth knowing, and no more where nothing is seen to come of it.
     Severity severity = severityOf(std::max(most, 0.0), module);
@@ -191,6 +203,13 @@ static Operation *findPlace(const OutputEffect &output,
   return op ? op : Value(output.value).getParentBlock()->getTerminator();
 }
 
+/// How bad what the finding does to outputs is.
+static Severity severityByEffect(const FindingList::Entry &entry,
+                                 ModuleOp module) {
+  return isFactOfCodes(entry) ? severityOf(entry.finding.effect->error, module)
+                              : entry.judged.value_or(entry.finding.severity);
+}
+
 void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
                                const RangeAnalysis &ranges,
                                const RuleInfo &rule, bool isQuantized,
@@ -206,8 +225,7 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
     bool said = llvm::any_of(entries, [&](const FindingList::Entry &entry) {
       return entry.finding.certainty >= Certainty::Likely &&
              entry.finding.effect &&
-             entry.judged.value_or(entry.finding.severity) >=
-                 severityOf(error, module);
+             severityByEffect(entry, module) >= severityOf(error, module);
     });
     if (said)
       continue;
@@ -346,7 +364,7 @@ mpopt::describeEffects(ModuleOp module, const OutputEffects &effects,
       for (auto [value, share] : findCauses(output))
         report.tensors.push_back({getTensorName(value), share});
     for (auto [entry, its] : llvm::zip_equal(entries, subjects)) {
-      if (!isJudgedByEffect(entry))
+      if (!isJudgedByEffect(entry) && !isFactOfCodes(entry))
         continue;
       double error = errorBy(entry, its, effects, index);
       double share = std::isinf(error) ? 1

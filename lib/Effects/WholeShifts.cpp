@@ -145,50 +145,6 @@ static bool clipsMuch(Value codes, const AbstractValue &numbers,
              kMuch * meanSquare(numbers);
 }
 
-/// The numbers of a bias that is read in a unit that is too large, with an
-/// offset, or with codes at the ends of 32 bits; empty for others. Biases are
-/// no larger than the sums to which they are added: the smaller number is the
-/// likelier one. Where the unit of the sum is the smaller one it may be that of
-/// the weight which is wrong, and clips it then. A channel whose bias does not
-/// fit has weights as good as 0 and no other number: it is as large as those of
-/// the other channels.
-static std::vector<double> findBias(mp::DequantizeOp numbers,
-                                    const RangeAnalysis &ranges) {
-  Operation *sum = findBiasedSum(numbers);
-  auto codes = readElements(numbers.getInput(), ranges),
-       scales = readElements(numbers.getScale(), ranges);
-  MaybeShape shape = getShape(numbers.getResult());
-  if (!sum || !codes || !scales || !shape || shape->size() != 1 ||
-      codes->size() % scales->size() != 0 ||
-      !getElementType(numbers.getInput()).isInteger(32) ||
-      !getElementType(numbers.getResult()).isF32() ||
-      codes->size() > kMostScales)
-    return {};
-  std::optional<BiasMismatch> mismatch = findBiasMismatch(numbers, ranges);
-  auto weight = getMaker<mp::DequantizeOp>(sum->getOperand(1));
-  if (mismatch && mismatch->scale &&
-      mismatch->scale->first > mismatch->scale->second &&
-      !(weight && reachBeforeClipping(weight, ranges) > 0))
-    scales = mismatch->unit;
-  else if (!(mismatch && mismatch->hasZeroPoint) &&
-           llvm::none_of(*codes, isClippedBias))
-    return {};
-  const AbstractValue &sums = ranges.preRounding(sum->getResult(0));
-  double clipped = double(llvm::count_if(*codes, isClippedBias)),
-         count = double(codes->size());
-  double others = clipped < count && sums.hasLikely()
-                      ? std::sqrt(meanSquare(sums) * count / (count - clipped))
-                      : 0;
-  std::vector<double> exact;
-  for (auto [index, code] : llvm::enumerate(*codes)) {
-    double number = code * (*scales)[index % scales->size()];
-    if (isClippedBias(code) && std::fabs(number) < others)
-      number = std::copysign(others, code);
-    exact.push_back(number);
-  }
-  return exact;
-}
-
 /// The scales of a weight's numbers as they were: those of clipped ones are
 /// larger by a gain, and those that their dtype made 0 were even below half of
 /// its least number. Empty where they are the file's.
@@ -251,7 +207,7 @@ WithoutCause::WithoutCause(ModuleOp module, const RangeAnalysis &ranges,
                findMismatch(numbers, from, ranges))
         edit(numbers.getResult()).readAsWritten(numbers, from);
     } else if (cause == QuantizationCause::Weights) {
-      if (auto bias = findBias(numbers, ranges); !bias.empty())
+      if (auto bias = findExactBias(numbers, ranges); !bias.empty())
         edit(numbers.getResult()).mend(numbers, bias);
       else if (auto scales = findScales(numbers, ranges); !scales.empty())
         edit(numbers.getResult()).rescale(numbers, scales);

@@ -7,6 +7,8 @@
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Propagate/QuantizationErrors.h"
 #include "mpopt/Ranges/Weights/Dequantized.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -97,4 +99,44 @@ mpopt::findBiasMismatch(mp::DequantizeOp bias, const RangeAnalysis &ranges) {
   }
   return result.scale || result.hasZeroPoint ? std::optional(std::move(result))
                                              : std::nullopt;
+}
+
+/// Elements that are told apart; a bound on time alone.
+static constexpr size_t kMostBiases = 1 << 14;
+
+std::vector<double> mpopt::findExactBias(mp::DequantizeOp numbers,
+                                         const RangeAnalysis &ranges) {
+  Operation *sum = findBiasedSum(numbers);
+  auto codes = readElements(numbers.getInput(), ranges),
+       scales = readElements(numbers.getScale(), ranges);
+  MaybeShape shape = getShape(numbers.getResult());
+  if (!sum || !codes || !scales || !shape || shape->size() != 1 ||
+      codes->size() % scales->size() != 0 ||
+      !getElementType(numbers.getInput()).isInteger(32) ||
+      !getElementType(numbers.getResult()).isF32() ||
+      codes->size() > kMostBiases)
+    return {};
+  std::optional<BiasMismatch> mismatch = findBiasMismatch(numbers, ranges);
+  auto weight = getMaker<mp::DequantizeOp>(sum->getOperand(1));
+  if (mismatch && mismatch->scale &&
+      mismatch->scale->first > mismatch->scale->second &&
+      !(weight && reachBeforeClipping(weight, ranges) > 0))
+    scales = mismatch->unit;
+  else if (!(mismatch && mismatch->hasZeroPoint) &&
+           llvm::none_of(*codes, isClippedBias))
+    return {};
+  const AbstractValue &sums = ranges.preRounding(sum->getResult(0));
+  double clipped = double(llvm::count_if(*codes, isClippedBias)),
+         count = double(codes->size());
+  double others = clipped < count && sums.hasLikely()
+                      ? std::sqrt(meanSquare(sums) * count / (count - clipped))
+                      : 0;
+  std::vector<double> exact;
+  for (auto [index, code] : llvm::enumerate(*codes)) {
+    double number = code * (*scales)[index % scales->size()];
+    if (isClippedBias(code) && std::fabs(number) < others)
+      number = std::copysign(others, code);
+    exact.push_back(number);
+  }
+  return exact;
 }

@@ -339,7 +339,8 @@ errorOfBorder(mp::PadOp op, const RangeAnalysis &ranges) {
 static std::optional<QuantizationError>
 errorOfMismatch(mp::DequantizeOp op, mp::QuantizeOp from,
                 const RangeAnalysis &ranges) {
-  if (from->hasAttr(kTriedFixAttr) || !findMismatch(op, from, ranges))
+  if (from->hasAttr(kTriedFixAttr) || op->hasAttr(kTriedFixAttr) ||
+      !findMismatch(op, from, ranges))
     return std::nullopt;
   double read = ranges.of(op.getScale()).hull().mean,
          written = ranges.of(from.getScale()).hull().mean;

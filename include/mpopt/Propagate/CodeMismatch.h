@@ -46,6 +46,16 @@ struct BiasMismatch {
 std::optional<BiasMismatch> findBiasMismatch(mp::DequantizeOp bias,
                                              const RangeAnalysis &ranges);
 
+/// The numbers of a bias that is read in a unit that is too large, with an
+/// offset, or with codes at the ends of 32 bits; empty for others. Biases are
+/// no larger than the sums to which they are added: the smaller number is the
+/// likelier one. Where the unit of the sum is the smaller one it may be that of
+/// the weight which is wrong, and clips it then. A channel whose bias does not
+/// fit has weights as good as 0 and no other number: it is as large as those of
+/// the other channels.
+std::vector<double> findExactBias(mp::DequantizeOp numbers,
+                                  const RangeAnalysis &ranges);
+
 /// The op that adds the numbers to the sum of products that it computes; null
 /// if there is none.
 mlir::Operation *findBiasedSum(mp::DequantizeOp bias);

@@ -57,6 +57,9 @@ inline constexpr llvm::StringLiteral kTriedChannels = "by channel";
 /// whose pairs no kernel saturates.
 inline constexpr llvm::StringLiteral kTriedReducedRange = "7 bits";
 
+/// On an op that dequantises: it reads what was written.
+inline constexpr llvm::StringLiteral kTriedWritten = "as written";
+
 /// The codes of an op that quantises, with the scale and the zero point by
 /// which they span the expected range; nothing if that is not known.
 /// `isWide`: 16 bits.

@@ -21,6 +21,7 @@
 #include "mpopt/Effects/Severity.h"
 #include "mpopt/Hazards/RangeSupport.h"
 #include "mpopt/Numerics/Target.h"
+#include "mpopt/Propagate/CodeMismatch.h"
 #include "mpopt/Propagate/IntegerProduct.h"
 #include "mpopt/Propagate/QuantizationErrors.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
@@ -167,6 +168,7 @@ private:
   std::vector<CodeFix> findFixes(Operation *op);
   void addFixes(mp::QuantizeOp op, std::vector<CodeFix> &fixes) const;
   void addFixes(mp::DequantizeOp op, std::vector<CodeFix> &fixes) const;
+  void addWritten(mp::DequantizeOp op, std::vector<CodeFix> &fixes) const;
   void addReducedRange(Operation *op, std::vector<CodeFix> &fixes) const;
   void addExclusion(ArrayRef<Operation *> ops,
                     std::vector<CodeFix> &fixes) const;
@@ -253,7 +255,9 @@ bool CodeFixTrials::widen(Operation *op, std::optional<WidenedCopy> &copy) {
                        : std::nullopt;
   // Less than half of the error leaves numbers about as they are.
   constexpr double kMuchClipped = 0.5;
-  if (!error || error->clipped < kMuchClipped || !span)
+  if (!error || !span ||
+      (error->clipped < kMuchClipped &&
+       ranges.of(quantize.getScale()).constant() != 0.0))
     return false;
   if (!copy)
     copy.emplace(module);
@@ -358,6 +362,41 @@ void CodeFixTrials::addFixes(mp::DequantizeOp op,
   addExclusion(readers, fixes);
 }
 
+/// The numbers that codes stood for where they were written: of a pair the
+/// quantiser's scale and zero point, of a bias the sum's.
+void CodeFixTrials::addWritten(mp::DequantizeOp op,
+                               std::vector<CodeFix> &fixes) const {
+  std::string name = "'" + getTensorName(op.getInput()) + "'";
+  std::string text;
+  if (auto from = findWriter(op)) {
+    PairMismatches mismatch = findMismatch(op, from, ranges);
+    if (mismatch.scale)
+      text = "read " + name + " with the scale " +
+             formatNumber(mismatch.scale->first);
+    if (mismatch.zeroPoint)
+      text += (text.empty() ? "read " + name + " with" : " and") +
+              " the zero point " + formatNumber(mismatch.zeroPoint->first);
+  } else if (std::vector<double> exact = findExactBias(op, ranges);
+             !exact.empty()) {
+    auto mismatch = findBiasMismatch(op, ranges);
+    double most = 0;
+    for (double number : exact)
+      most = std::max(most, std::fabs(number));
+    if (mismatch && mismatch->scale)
+      text = "give the bias " + name + " the scale " +
+             formatNumber(mismatch->scale->second);
+    else if (mismatch && mismatch->hasZeroPoint)
+      text = "give the bias " + name + " the zero point 0";
+    else
+      text = "give the clipped channels of the weight scales with which the "
+             "bias " +
+             name + " has a unit of " + formatNumber(most * 0x1p-31) +
+             " or more";
+  }
+  if (!text.empty())
+    fixes.push_back({kTriedWritten, {op}, "scale", text});
+}
+
 /// Half the weight's codes, and twice its scale.
 void CodeFixTrials::addReducedRange(Operation *op,
                                     std::vector<CodeFix> &fixes) const {
@@ -417,9 +456,13 @@ std::vector<CodeFix> CodeFixTrials::findFixes(Operation *op) {
     addHead(quantize, fixes);
   } else if (auto dequantize = dyn_cast<mp::DequantizeOp>(op)) {
     // Codes that an op makes are mended there, not where they are read.
-    if (auto from = dequantize.getInput().getDefiningOp<mp::QuantizeOp>())
-      return findFixes(from);
-    addFixes(dequantize, fixes);
+    addWritten(dequantize, fixes);
+    if (auto from = dequantize.getInput().getDefiningOp<mp::QuantizeOp>()) {
+      if (fixes.empty())
+        return findFixes(from);
+    } else {
+      addFixes(dequantize, fixes);
+    }
   } else if (isa<mp::DynamicQuantizeOp, mp::MatMulNBitsOp,
                  mp::GatherBlockQuantizedOp>(op)) {
     fixes.push_back({kTriedFloats,
@@ -461,7 +504,9 @@ static std::string describeError(double error) {
   if (error >= 1)
     return "off by more than its largest value";
   char text[32];
-  snprintf(text, sizeof text, "off by %.2g %%", error * 100);
+  // Two digits of 99.5 are 1e+02.
+  snprintf(text, sizeof text,
+           error < 0.995 ? "off by %.2g %%" : "off by %.0f %%", error * 100);
   return text;
 }
 

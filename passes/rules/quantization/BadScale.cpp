@@ -113,6 +113,13 @@ void BadScale::judge(Operation *op, const RangeAnalysis &ranges) {
                              "such numbers"
                        : *first < 0 ? ": codes and numbers have opposite signs"
                                     : ": quantised values are undefined";
-  report(op, parameters->scale)
-      .message(where + formatNumber(*first) + effect + more);
+  FindingBuilder finding = report(op, parameters->scale);
+  finding.message(where + formatNumber(*first) + effect + more);
+  const FloatFormat *format = getFloatFormat(getElementType(parameters->scale));
+  if (*first == 0 && format && format->digits < 24)
+    finding.fix("keep-fp32", "store the scales in f32, or none below " +
+                                 formatNumber(format->minSubnormal) + ": " +
+                                 Twine(format->name) +
+                                 " makes 0 of numbers up to " +
+                                 formatNumber(format->flushAt));
 }

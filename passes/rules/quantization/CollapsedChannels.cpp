@@ -44,6 +44,9 @@ void CollapsedChannels::judgeScores(mp::QuantizeOp op,
   if (!scores || scores->live.variance == 0 ||
       !(std::sqrt(scores->live.variance) < step))
     return;
+  // A masked score is then less than 2^-16 of a row.
+  double width = scores->live.likelyHi - scores->live.likelyLo,
+         mask = std::ceil(width + 16 * M_LN2);
   // Where all scores are equal, their first-order effect says little.
   report(op, op.getResult(), Certainty::Likely)
       .unexpected()
@@ -52,7 +55,9 @@ void CollapsedChannels::judgeScores(mp::QuantizeOp op,
                formatNumber(scores->masked) + ": a step is " +
                formatNumber(step) +
                ", more than the deviation of the scores that are not masked, " +
-               formatNumber(std::sqrt(scores->live.variance)))
+               formatNumber(std::sqrt(scores->live.variance)) + "; with " +
+               formatNumber(-mask) + " for a mask 256 codes are steps of " +
+               formatNumber((mask + width) / 255))
       .cause(op.getScale(), "is the scale");
 }
 
