@@ -34,8 +34,8 @@ static std::optional<CodedConstant> readBlocks(mp::MatMulNBitsOp op,
       return std::nullopt;
   }
   std::vector<double> bytes = readAll(*codes), factors = readAll(*scales),
-                      zeroBytes = zeros ? readAll(*zeros)
-                                        : std::vector<double>();
+                      zeroBytes =
+                          zeros ? readAll(*zeros) : std::vector<double>();
   auto field = [&](ArrayRef<double> list, int64_t row, int64_t at) {
     unsigned byte = unsigned(list[row + at / perByte]);
     return double(byte >> (at % perByte * bits) & ((1u << bits) - 1));
@@ -69,8 +69,8 @@ static std::vector<double> readScales(Value scale, int64_t count,
              : std::vector<double>();
 }
 
-static std::optional<CodedConstant> readDequantized(mp::DequantizeOp op,
-                                                    const RangeAnalysis &ranges) {
+static std::optional<CodedConstant>
+readDequantized(mp::DequantizeOp op, const RangeAnalysis &ranges) {
   TransferContext &ctx = ranges.context();
   if (!isConstant(op.getInput()))
     return std::nullopt;

@@ -222,8 +222,8 @@ bool ConstantComparison::isTakenBackBy(const Difference &before,
   };
   // Channels of a few steps do not tell their factor.
   constexpr double kLeastShare = 0.9;
-  if (double(llvm::count_if(
-          llvm::zip_equal(before.factors, behind.factors), isInverse)) <
+  if (double(llvm::count_if(llvm::zip_equal(before.factors, behind.factors),
+                            isInverse)) <
       kLeastShare * double(before.factors.size()))
     return false;
   // Pairs, rectifiers, pools and views on the way.
@@ -273,8 +273,8 @@ void ConstantComparison::note() const {
   for (const Difference &difference : differences) {
     const FactorSums &sums = difference.sums;
     Builder builder(difference.op);
-    double square = difference.isRescaled ? difference.squareByChannel
-                                          : sums.difference();
+    double square =
+        difference.isRescaled ? difference.squareByChannel : sums.difference();
     difference.op->setAttr(
         kWeightErrorAttr,
         builder.getF64FloatAttr(square / double(difference.elements)));
@@ -287,8 +287,8 @@ void ConstantComparison::note() const {
     difference.op->setAttr(
         kForeignConstantAttr,
         builder.getDictionaryAttr(
-            {builder.getNamedAttr("name", builder.getStringAttr(getTensorName(
-                                              difference.twin))),
+            {builder.getNamedAttr(
+                 "name", builder.getStringAttr(getTensorName(difference.twin))),
              number("factor", sums.factor()), number("rest", sums.rest())}));
   }
 }

@@ -37,13 +37,13 @@ void ForeignConstant::judge(Operation *op, const RangeAnalysis &) {
               " in the float model, whatever their scale: " +
               formatNumber(std::round(100 * rest)) + " % of its square is lost";
   else if (factor < 0)
-    message = "the numbers have the opposite sign of " + name +
-              " in the float model";
+    message =
+        "the numbers have the opposite sign of " + name + " in the float model";
   else
-    message = "the numbers are " +
-              formatNumber(
-                  std::round(100 * std::max(factor, 1 / factor)) / 100) +
-              " times too " + (factor < 1 ? "large" : "small") + " for " +
-              name + " in the float model";
+    message =
+        "the numbers are " +
+        formatNumber(std::round(100 * std::max(factor, 1 / factor)) / 100) +
+        " times too " + (factor < 1 ? "large" : "small") + " for " + name +
+        " in the float model";
   report(op, op->getResult(0)).message(message);
 }
