@@ -300,11 +300,13 @@ def DynamicOutlier : CodeRule<"MP612", "dynamic-outlier"> {
   let what = [{
     A tensor is quantised at run time by its own range, in 255 steps. The range that is
     expected leaves fewer than `dynamic-bits` bits between plus and minus the root mean
-    square of its middle channel.
+    square of its middle channel. Where it does not, a note says how much larger than
+    expected one row of a batch has to be to leave the others as few.
   }];
   let why = [{
     One channel sets the scale of all: massive activations of 1000 beside numbers of 1
-    leave these a single code. No calibration helps, as there is none.
+    leave these a single code. No calibration helps, as there is none. Rows share the
+    scale, too: the same text has another embedding beside a loud one, or padding.
   }];
   let example = [{
     ```python
@@ -313,7 +315,8 @@ def DynamicOutlier : CodeRule<"MP612", "dynamic-outlier"> {
   }];
   let instead = [{
     Leave the op out of quantisation (`nodes_to_exclude`), quantise its activations by
-    row or channel, or take the outliers into the weights in front.
+    row or channel, or take the outliers into the weights in front. Where results must
+    not depend on the batch, run one row at a time or use static scales.
   }];
 }
 

@@ -87,8 +87,17 @@ func.func @dynamic(%x: tensor<16x4xf32>) -> (tensor<16x4xui8>, tensor<16x4xui8>)
   %r = mp.mul %x, %sizes : (tensor<16x4xf32>, tensor<4xf32>) -> tensor<16x4xf32>
   // expected-warning @below {{0 bits are left for it}}
   %q, %s, %z = mp.dynamic_quantize %r : (tensor<16x4xf32>) -> (tensor<16x4xui8>, tensor<f32>, tensor<ui8>)
+  // expected-remark @below {{all rows share one scale: the result of one depends on the rest of its batch and on padding}}
   %p, %t, %u = mp.dynamic_quantize %x : (tensor<16x4xf32>) -> (tensor<16x4xui8>, tensor<f32>, tensor<ui8>)
   return %q, %p : tensor<16x4xui8>, tensor<16x4xui8>
+}
+
+// -----
+
+// One row depends on no other.
+func.func @row(%x: tensor<1x16xf32>) -> tensor<1x16xui8> {
+  %q, %s, %z = mp.dynamic_quantize %x : (tensor<1x16xf32>) -> (tensor<1x16xui8>, tensor<f32>, tensor<ui8>)
+  return %q : tensor<1x16xui8>
 }
 
 // -----
