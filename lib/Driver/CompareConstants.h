@@ -6,6 +6,7 @@
 
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace mpopt {

@@ -114,13 +114,15 @@ Moments mpopt::momentsOfPeak(double mean, double variance,
                              llvm::function_ref<double(double)> function) {
   // A slope of a sigmoid or tanh is 1e-7 there, and smooth between steps;
   // quantiles of a narrower number meet it.
-  constexpr double kEnd = 16, kStep = 0.25, kNarrow = 4;
+  constexpr double kStep = 0.25, kNarrow = 4;
+  constexpr int kSteps = 64; // on either side, up to 16
   double deviation = std::sqrt(std::max(variance, 0.0));
   if (deviation < kNarrow)
     return momentsOf(mean, variance, function);
   Moments result;
   double scale = kStep / (deviation * std::sqrt(2 * std::numbers::pi));
-  for (double at = -kEnd; at <= kEnd; at += kStep) {
+  for (int step = -kSteps; step <= kSteps; ++step) {
+    double at = step * kStep;
     double away = (at - mean) / deviation, value = function(at);
     double weight = scale * std::exp(-away * away / 2);
     result.mean += weight * value;
