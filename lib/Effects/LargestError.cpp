@@ -71,6 +71,33 @@ Value mpopt::findProportional(Value value, Value output) {
   return scale ? scale : output;
 }
 
+/// True if the op's result is in proportion to the operand, or to it and what
+/// is added.
+static bool keepsProportion(Operation *op, Value operand) {
+  OpKind kind = getOpKind(op);
+  if (kind == OpKind::Copy || kind == OpKind::Round ||
+      hasRole(op, Role::Negation | Role::Addition | Role::Subtraction |
+                      Role::Multiplication))
+    return true;
+  return hasRole(op, Role::Division) && op->getOperand(0) == operand;
+}
+
+Value mpopt::findExponential(Value value, Value output) {
+  // A layer, its pair and a head that is written out; a bound on time alone.
+  constexpr unsigned kMost = 16;
+  Value scale;
+  for (unsigned count = 0; count < kMost && value != output; ++count) {
+    Operation *reader = findReader(value);
+    if (!reader || reader->getNumResults() != 1 ||
+        (scale && !keepsProportion(reader, value)))
+      return {};
+    value = reader->getResult(0);
+    if (hasRole(reader, Role::Exponential))
+      scale = value;
+  }
+  return value == output ? scale : Value();
+}
+
 /// The square of the largest error by rows that are hit, each by a number that
 /// is about exponentially distributed, as tails are: the largest of n is
 /// log n + 1 means, and their mean square 2 of its squares.

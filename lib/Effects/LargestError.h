@@ -83,6 +83,10 @@ bool isElementwise(mlir::Value value, mlir::Value output);
 /// a sum on the way. Null if there is none.
 mlir::Value findProportional(mlir::Value value, mlir::Value output);
 
+/// The result of an exponential on the way, if what is behind it keeps the
+/// proportion: an error of the exponent is a share of each number.
+mlir::Value findExponential(mlir::Value value, mlir::Value output);
+
 /// The expected largest error of `count` elements, in units of the output's
 /// root mean square: of many, of the few rows that move or are hit, of the few
 /// elements that are a step off, and of the largest elements, if any.

@@ -533,9 +533,13 @@ void OutputErrors::addTo(Part &part, size_t index, const Source &source,
   bool isRounding = source.isStored && source.lost.share == 0 &&
                     crossed.square == 0 && !source.quantized;
   if (isRounding && square > 0) {
-    addProportional(part, source, square);
+    addProportional(part, source, square,
+                    findProportional(source.value, part.value));
     addHits(part, index, source, square);
   }
+  if (source.quantized && source.quantized->clipped == 0 && square > 0)
+    addProportional(part, source, square,
+                    findExponential(source.value, part.value));
 }
 
 /// Of rows that a gradient leaves at 0, as a step of a recurrence does whose
@@ -564,11 +568,8 @@ void OutputErrors::addHits(Part &part, size_t index, const Source &source,
 /// error is as large as its root mean square says of all: the largest of many
 /// is farther out only where few elements are near the largest one.
 void OutputErrors::addProportional(Part &part, const Source &source,
-                                   double square) {
-  if (part.size->most <= part.size->peak() * part.size->rms)
-    return;
-  Value scale = findProportional(source.value, part.value);
-  if (!scale)
+                                   double square, Value scale) {
+  if (!scale || part.size->most <= part.size->peak() * part.size->rms)
     return;
   std::optional<OutputSize> size =
       scale == part.value ? part.size : sizeOf(scale, ranges);

@@ -82,7 +82,8 @@ private:
              const AbstractValue &error, double square);
   /// Errors that sums keep, where those are more than of independent ones.
   void addShifts(OutputEffect &output, llvm::ArrayRef<Part *> parts) const;
-  void addProportional(Part &part, const Source &source, double square);
+  void addProportional(Part &part, const Source &source, double square,
+                       mlir::Value scale);
   void addHits(Part &part, size_t index, const Source &source,
                double square) const;
 
