@@ -558,8 +558,9 @@ void OutputErrors::addHits(Part &part, size_t index, const Source &source,
     double none = gradient ? analysis.spread(gradient).zeroRows : 0;
     if (none <= 0 || none >= 1 || !count || !shape->back())
       continue;
-    part.hits.push_back({source.value, square,
-                         -std::log(none) * double(*count / shape->back())});
+    part.hits.push_back(
+        {source.value, square,
+         -std::log(none) * double(*count) / double(shape->back())});
     return;
   }
 }

@@ -1,8 +1,8 @@
 //===- ChangedDecisions.cpp - Choices that errors change
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Candidates are draws of one normal number. Not covered: candidates with one
-// far ahead of the others in every row, and masks that errors leave out.
+// Candidates are draws of one normal number, or of one each where their means
+// and variances are known. Not covered: masks that errors leave out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,9 @@
 #include "mpopt/Numerics/StorageError.h"
 #include "mpopt/Propagate/Interpolation.h"
 #include "mpopt/Propagate/Masks.h"
+#include "mpopt/Propagate/MeanSquare.h"
 #include "mpopt/Propagate/NonFinite.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/FunctionOfWhole.h"
 
@@ -54,6 +56,48 @@ double mpopt::densityOfTopGap(double candidates) {
            std::pow(normalShareBelow(z), candidates - 2);
   }
   return candidates * (candidates - 1) * sum * kStep;
+}
+
+TopGap mpopt::findTopGap(ArrayRef<Likely> groups, double each) {
+  double widest = 0, narrowest = kInfinity;
+  for (const Likely &group : groups)
+    widest = std::max(widest, group.variance);
+  if (!(widest > 0) || !std::isfinite(widest))
+    return {};
+  // A constant candidate is nearly one, so that it has a density.
+  constexpr double kNarrow = 1e-4;
+  std::vector<std::pair<double, double>> normal;
+  double lo = -kInfinity, hi = -kInfinity;
+  for (const Likely &group : groups) {
+    double deviation = std::sqrt(std::max(group.variance, kNarrow * widest));
+    narrowest = std::min(narrowest, deviation);
+    normal.emplace_back(group.mean, deviation);
+    // The best two are above the least of each and below the largest of all.
+    constexpr double kFar = 8;
+    lo = std::max(lo, group.mean - kFar * deviation);
+    hi = std::max(hi, group.mean + kFar * deviation);
+  }
+  // Four points in a deviation; a bound on time.
+  constexpr double kPoints = 4, kMostPoints = 1 << 11;
+  double count =
+             std::min(std::ceil((hi - lo) / narrowest * kPoints), kMostPoints),
+         step = (hi - lo) / count, sum = 0, square = 0;
+  for (int point = 0; point <= int(count); ++point) {
+    double z = lo + point * step, logBelow = 0, first = 0, second = 0;
+    for (auto [mean, deviation] : normal) {
+      double at = (z - mean) / deviation, below = normalShareBelow(at);
+      double ratio = below > 0 ? normalDensity(at) / deviation / below : 0;
+      logBelow += below > 0 ? each * std::log(below) : -kInfinity;
+      first += each * ratio;
+      second += each * ratio * ratio;
+    }
+    if (!std::isfinite(logBelow))
+      continue;
+    double here = std::exp(logBelow) * std::max(0.0, first * first - second);
+    sum += here;
+    square += here * z * z;
+  }
+  return {sum * step, sum > 0 ? square / sum : 0};
 }
 
 /// E max(d, 0) of the difference of two errors with that mean square.
@@ -89,12 +133,21 @@ static Value skipCommon(Operation *op, int64_t fromLast) {
 /// within w / 2 of it, for w / 4 on average. Of squares:
 static constexpr double kOnOneGrid = 9.0 / 4, kAtGrid = 4;
 
+namespace {
 /// The mean square of the errors by which candidates differ, of the variance
-/// by which they differ themselves: in front of functions that keep the order
-/// and of what all of them have in common, where they are nearest to normal
-/// numbers. Nothing if they do not vary.
-static std::optional<double> noiseOf(Value value, int64_t fromLast,
-                                     const ErrorMoments &moments) {
+/// by which they differ themselves.
+struct Noise {
+  double square = 0, variance = 0;
+  /// The candidates as they were compared.
+  Value candidates;
+};
+} // namespace
+
+/// In front of functions that keep the order and of what all candidates have in
+/// common, where they are nearest to normal numbers. Nothing if they do not
+/// vary.
+static std::optional<Noise> noiseOf(Value value, int64_t fromLast,
+                                    const ErrorMoments &moments) {
   // A softmax that is written out takes a handful of ops.
   constexpr unsigned kMostOps = 16;
   double passed = 0, grid = kOnOneGrid;
@@ -124,7 +177,41 @@ static std::optional<double> noiseOf(Value value, int64_t fromLast,
     return std::nullopt;
   candidates.error +=
       (grid - 1) * squareOfRounding(value) * moments.of(value).square;
-  return passed + candidates.error / candidates.variance;
+  return Noise{passed + candidates.error / candidates.variance,
+               candidates.variance, value};
+}
+
+/// The errors by which the best two differ times the density at 0 of their gap,
+/// both in deviations of the candidates: by means and variances of each, as far
+/// as they are kept. Roundings are as large as what is rounded.
+static double densityOfGap(const Noise &noise, int64_t fromLast, double count,
+                           const RangeAnalysis &ranges) {
+  // A bound on time; the others are as alike as weights of so many classes.
+  constexpr int64_t kMostGroups = 1 << 10;
+  const AbstractValue &at = ranges.preRounding(noise.candidates);
+  int64_t axis = int64_t(at.rank()) - 1 - fromLast;
+  if (axis < 0 || !at.hasLikely() || at.dims()[axis] < 2 ||
+      at.dims()[axis] > kMostGroups)
+    return densityOfTopGap(count);
+  AbstractValue::Dims dims(at.rank(), 1);
+  dims[axis] = at.dims()[axis];
+  AbstractValue classes = at.regrouped(dims);
+  // What all candidates of a row have in common is part of each one's variance.
+  double common = std::max(0.0, at.hull().variance - noise.variance);
+  SmallVector<Likely> groups;
+  double within = 0;
+  for (const Cell &cell : classes.cells()) {
+    Likely group = cells::getLikely(cell);
+    within += group.variance / double(classes.groups());
+    group.variance = std::max(0.0, group.variance - common);
+    groups.push_back(group);
+  }
+  TopGap gap = findTopGap(groups, count / double(groups.size()));
+  if (QuantizationErrors(ranges).judges(noise.candidates))
+    return gap.density * std::sqrt(noise.variance);
+  // Half of the error comes by operands of a layer, which are as large for all.
+  double share = (within + gap.square) / (within + meanSquare(classes));
+  return gap.density * std::sqrt(noise.variance * share);
 }
 
 /// The share of the choices of `chosen` elements along an axis that change.
@@ -140,23 +227,23 @@ std::optional<double> ChangedDecisions::shareOfExtreme(Value value,
   double count = double((*shape)[*at]);
   if (moments.of(value).error == 0 || count < 2)
     return 0;
-  std::optional<double> noise =
-      noiseOf(value, int64_t(shape->size()) - 1 - *at, moments);
+  int64_t fromLast = int64_t(shape->size()) - 1 - *at;
+  std::optional<Noise> noise = noiseOf(value, fromLast, moments);
   if (!noise)
     return std::nullopt;
-  double ahead = meanAhead(*noise);
+  double ahead = meanAhead(noise->square);
   // The best, or the last of the chosen ones and the first that is not chosen.
   // In order each has two neighbours, at a density of count times the mean of
   // phi over the share of the chosen: from z on the integral of phi^2 is
   // P(normal > sqrt(2) z) / (2 sqrt(pi)).
   double share = std::min(1.0, chosen / count);
   double edge = share < 1 ? normalQuantile(1 - share) : -kInfinity;
-  double changed = share == 1 || (inOrder && chosen > 1)
-                       ? count / std::sqrt(std::numbers::pi) *
-                             normalShareBelow(-std::numbers::sqrt2 * edge) /
-                             share * ahead
-                   : chosen > 1 ? count * normalDensity(edge) * ahead / chosen
-                                : densityOfTopGap(count) * ahead;
+  double changed =
+      share == 1 || (inOrder && chosen > 1)
+          ? count / std::sqrt(std::numbers::pi) *
+                normalShareBelow(-std::numbers::sqrt2 * edge) / share * ahead
+      : chosen > 1 ? count * normalDensity(edge) * ahead / chosen
+                   : densityOfGap(*noise, fromLast, count, ranges) * ahead;
   return std::min(-std::expm1(-changed), 1 - 1 / count);
 }
 

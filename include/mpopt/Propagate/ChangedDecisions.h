@@ -14,6 +14,7 @@
 #ifndef MPOPT_PROPAGATE_CHANGEDDECISIONS_H
 #define MPOPT_PROPAGATE_CHANGEDDECISIONS_H
 
+#include "mpopt/Numerics/Likely.h"
 #include "mpopt/Propagate/ErrorMoments.h"
 
 namespace mpopt {
@@ -82,6 +83,17 @@ private:
 /// K (K - 1) times the integral of phi^2 Phi^(K - 2): the density at 0 of the
 /// gap between the best two of K draws of a standard normal number.
 double densityOfTopGap(double candidates);
+
+/// The best two of several numbers.
+struct TopGap {
+  /// At 0, of their gap, and the mean square of both where it is.
+  double density = 0, square = 0;
+};
+
+/// Of independent normal numbers, `each` of every group: the density is the sum
+/// over pairs i, j of the integral of f_i f_j times the product of the other
+/// F_k.
+TopGap findTopGap(llvm::ArrayRef<Likely> groups, double each);
 
 } // namespace mpopt
 

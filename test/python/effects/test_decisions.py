@@ -101,3 +101,36 @@ def test_rows_that_rounded_positions_choose(tmp_path):
     assert (first["rule"], first["op"]["name"]) in {("MP303", "f"), ("MP302", "m")}
     assert first["effect"]["expected_error"] <= effect["expected_error"]
     assert {"f", "h", "m"} <= {op["name"] for op in json.loads(keep.read_text())["ops"]}
+
+
+#: Scores of 50 classes: offsets and sizes of their weights.
+CLASSES = {
+    "alike": (numpy.zeros(50), numpy.ones(50)),
+    "offsets": (2 * numpy.random.default_rng(1).normal(size=50), numpy.ones(50)),
+    "frequencies": (-1.5 * numpy.log(numpy.arange(1, 51)), numpy.ones(50)),
+    "one-far-below": (numpy.where(numpy.arange(50) == 3, -60, 0), numpy.ones(50)),
+    "one-ahead": (numpy.where(numpy.arange(50) == 3, 4, 0), numpy.ones(50)),
+    "sizes": (numpy.zeros(50), numpy.exp(0.7 * numpy.random.default_rng(2).normal(size=50))),
+}
+
+
+@pytest.mark.parametrize("case", CLASSES)
+def test_classes_of_unlike_scores(case, tmp_path):
+    """The best two of a row decide: classes that are never among them, and the errors of those, do not."""
+    offsets, sizes = CLASSES[case]
+    random, changed, count = numpy.random.default_rng(3), 0, 0
+    weight = (random.normal(0, 1 / 8, (64, 50)) * sizes).astype("f4")
+    bias = offsets.astype("f4")
+    path = tmp_path / "m.onnx"
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 17]>
+        g (float[256, 64] x) => (int64[256, 1] y) { m = MatMul (x, w) s = Add (m, b) y = ArgMax <axis = -1> (s) }""")
+    model.graph.initializer.extend([onnx.numpy_helper.from_array(weight, "w"), onnx.numpy_helper.from_array(bias, "b")])
+    onnx.save(model, path)
+    arguments = ["--check", path, "--precision", "bf16", "--input", "x~0,1", "--format", "json", "--fail-on", "never"]
+    [decision] = json.loads(run_mpopt(*arguments, check=True).stdout)["decisions"]
+    for _ in range(40):
+        x = random.normal(0, 1, (256, 64)).astype("f4")
+        product = stored(stored(x, "bf16") @ stored(weight, "bf16"), "bf16")
+        low = stored(product + stored(bias, "bf16"), "bf16")
+        changed, count = changed + ((x @ weight + bias).argmax(1) != low.argmax(1)).sum(), count + 256
+    assert 0.5 < decision["changed"] / (changed / count) < 2
