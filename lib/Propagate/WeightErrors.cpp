@@ -6,6 +6,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/FloatTwin.h"
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -152,9 +153,16 @@ std::optional<int64_t> mpopt::findSharedAxis(mp::DequantizeOp op) {
   if (!isConstant(op.getInput()) || !scales || getNumElements(scales) != 1 ||
       !shape)
     return std::nullopt;
-  for (OpOperand &use : op.getResult().getUses())
+  for (OpOperand &use : op.getResult().getUses()) {
     if (auto axis = findChannelAxis(use, int64_t(shape->size())))
       return axis;
+    // Each row of a table is one token's.
+    auto gather = dyn_cast<mp::GatherOp>(use.getOwner());
+    if (use.getOperandNumber() == 0 && shape->size() > 1 &&
+        (isa<mp::EmbeddingOp>(use.getOwner()) ||
+         (gather && gather.getAxis() == 0)))
+      return 0;
+  }
   return std::nullopt;
 }
 

@@ -74,7 +74,8 @@ struct WrongBorder {
 };
 std::optional<WrongBorder> findWrongBorder(mp::PadOp op);
 
-/// The axis of output channels of a weight that has one scale for all of them.
+/// The axis of output channels of a weight, or of rows of a table, that has one
+/// scale for all of them.
 std::optional<int64_t> findSharedAxis(mp::DequantizeOp op);
 
 class QuantizationErrors {

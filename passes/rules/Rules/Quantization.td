@@ -97,7 +97,7 @@ def CollapsedChannels : CodeRule<"MP604", "collapsed-channels"> {
   let summary = "one scale for unlike numbers leaves no codes for the small ones";
   let what = [{
     A weight has one scale for all channels, and in more than `collapsed-share` of its
-    output channels no code is past 1 in magnitude; or scores are quantised behind
+    output channels, or of the rows of a table, no code is past 1 in magnitude; or scores are quantised behind
     the mask that is added to them, so that a step is as wide as all of the scores
     that are not masked.
   }];

@@ -5,6 +5,7 @@
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/StorageTypes.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -93,13 +94,17 @@ void CollapsedChannels::judgeWeight(Operation *op, Value weight, Value scale,
       llvm::count_if(largest, [](double most) { return most <= 1; });
   if (double(collapsed) < double(groups) * threshold("collapsed-share"))
     return;
+  bool isTable = llvm::any_of(op->getUsers(), [](Operation *user) {
+    return isa<mp::GatherOp, mp::EmbeddingOp>(user);
+  });
   // Its errors are those of the numbers, where an op gives these.
   report(op, isa<mp::DequantizeOp>(op) ? op->getResult(0) : weight)
       .tensor(weight)
       .message(std::to_string(collapsed) + " of " + std::to_string(groups) +
-               " channels of the weight have no code past 1: they share the "
-               "scale of the largest")
-      .cause(scale, "is the scale of all channels");
+               (isTable ? " rows of the table" : " channels of the weight") +
+               " have no code past 1: they share the scale of the largest")
+      .cause(scale, isTable ? "is the scale of all rows"
+                            : "is the scale of all channels");
 }
 
 void CollapsedChannels::judge(Operation *op, const RangeAnalysis &ranges) {

@@ -147,3 +147,16 @@ func.func @border(%x: tensor<64xf32>) -> tensor<66xsi8> {
   %q = mp.quantize %y, %scale : (tensor<66xf32>, tensor<f32>) -> tensor<66xsi8>
   return %q : tensor<66xsi8>
 }
+
+// -----
+
+// A row for each token: those beside a large one have codes 0 and 1 alone.
+func.func @table(%indices: tensor<8xi64>) -> tensor<8x3xf32> {
+  // expected-note @below {{is the scale of all rows}}
+  %scale = mp.constant dense<0.1> : tensor<f32>
+  %codes = mp.constant dense<[[1, 0, -1], [0, 1, 0], [0, 0, 1], [127, -90, 60]]> : tensor<4x3xsi8>
+  // expected-warning @below {{3 of 4 rows of the table have no code past 1: they share the scale of the largest}}
+  %table = mp.dequantize %codes, %scale : (tensor<4x3xsi8>, tensor<f32>) -> tensor<4x3xf32>
+  %rows = mp.gather %table, %indices {axis = 0 : i64} : (tensor<4x3xf32>, tensor<8xi64>) -> tensor<8x3xf32>
+  return %rows : tensor<8x3xf32>
+}
