@@ -43,7 +43,7 @@ def test_masked_rows(tmp_path, axes, is_found):
     for output in ("h", "o", "y"):
         assert (found[output]["fprop"]["x"]["zero"] > 0.1) == is_found
         # A channel is not 0 in each of the rows.
-        assert found[output]["wgrad"]["x"]["zero"] == 0
+        assert found[output]["wgrad"]["x"]["zero"] < 1e-9
 
 
 def test_a_bias_ends_zeros(tmp_path):
