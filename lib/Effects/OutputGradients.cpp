@@ -29,6 +29,7 @@
 #include "mpopt/Gradients/SpreadModels.h"
 #include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Propagate/ErrorMoments.h"
+#include "mpopt/Propagate/NonFinite.h"
 #include "mpopt/Propagate/OpKind.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
@@ -75,13 +76,16 @@ static SmallVector<Value> findOrigins(Block &block,
 
 /// True if errors of that mean square change the slopes at a function's
 /// argument by a share that estimates tell. Few pass a pole, and would take all
-/// along.
-static bool movesFar(const Unary &function, double error,
-                     const AbstractValue &argument) {
+/// along; an infinity is on the side on which its number was.
+static bool movesFar(const Unary &function, double error, Value argument,
+                     const RangeAnalysis &ranges) {
   // A hundredth of its deviation.
   constexpr double kSmall = 1e-4;
-  return hasBoundedSlope(function) && argument.hasLikely() &&
-         std::isfinite(error) && error > kSmall * argument.hull().variance;
+  const AbstractValue &at = ranges.preRounding(argument);
+  return hasBoundedSlope(function) && at.hasLikely() && std::isfinite(error) &&
+         error > kSmall * at.hull().variance &&
+         !isPastEdge(argument, true, ranges) &&
+         !isPastEdge(argument, false, ranges);
 }
 
 OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
@@ -131,7 +135,7 @@ OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
     Value argument = getSlopeArgument(op);
     Value read = argument ? change.originals.lookup(argument) : Value();
     if (read && movesFar(*getFunctionOfGradient(op), errors.of(read).error,
-                         ranges.preRounding(read)))
+                         read, ranges))
       op->setAttr(kMovedAttr,
                   Builder(op).getF64FloatAttr(errors.of(read).error));
   });
