@@ -43,21 +43,6 @@ static bool isFloat(Value value) {
 // Normal numbers
 //===----------------------------------------------------------------------===//
 
-double mpopt::densityOfTopGap(double candidates) {
-  if (candidates < 2)
-    return 0;
-  // The trapezoidal rule is exact to a double's digits for smooth densities.
-  constexpr double kStep = 1.0 / 32;
-  constexpr int kSteps = 256; // on either side, eight deviations
-  double sum = 0;
-  for (int step = -kSteps; step <= kSteps; ++step) {
-    double z = step * kStep;
-    sum += normalDensity(z) * normalDensity(z) *
-           std::pow(normalShareBelow(z), candidates - 2);
-  }
-  return candidates * (candidates - 1) * sum * kStep;
-}
-
 TopGap mpopt::findTopGap(ArrayRef<Likely> groups, double each) {
   double widest = 0, narrowest = kInfinity;
   for (const Likely &group : groups)
@@ -98,6 +83,12 @@ TopGap mpopt::findTopGap(ArrayRef<Likely> groups, double each) {
     square += here * z * z;
   }
   return {sum * step, sum > 0 ? square / sum : 0};
+}
+
+double mpopt::densityOfTopGap(double candidates) {
+  return candidates < 2
+             ? 0
+             : findTopGap({Likely::normal(0, 1, 0)}, candidates).density;
 }
 
 /// E max(d, 0) of the difference of two errors with that mean square.
@@ -196,7 +187,7 @@ static double densityOfGap(const Noise &noise, int64_t fromLast, double count,
   AbstractValue::Dims dims(at.rank(), 1);
   dims[axis] = at.dims()[axis];
   AbstractValue classes = at.regrouped(dims);
-  // What all candidates of a row have in common is part of each one's variance.
+  // Each variance holds that of the terms which all candidates of a row share.
   double common = std::max(0.0, at.hull().variance - noise.variance);
   SmallVector<Likely> groups;
   double within = 0;

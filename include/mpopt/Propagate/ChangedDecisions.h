@@ -90,9 +90,9 @@ struct TopGap {
   double density = 0, square = 0;
 };
 
-/// Of independent normal numbers, `each` of every group: the density is the sum
-/// over pairs i, j of the integral of f_i f_j times the product of the other
-/// F_k.
+/// Takes independent normal numbers, `each` of every group. The density is the
+/// sum over pairs i, j of the integral of f_i f_j times the product of the
+/// other F_k.
 TopGap findTopGap(llvm::ArrayRef<Likely> groups, double each);
 
 } // namespace mpopt
