@@ -137,10 +137,6 @@ def read_toml(text: str) -> Tree:
         import tomllib
     except ImportError as error:
         raise ConfigurationError("is TOML, which takes Python 3.11 to read") from error
-    try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigurationError(f"is no TOML: {str(error).splitlines()[0]}") from error
     places: dict[tuple[str, ...], int] = {}
     section: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n"), 1):
@@ -149,6 +145,13 @@ def read_toml(text: str) -> Tree:
             places.setdefault(section, number)
         elif match := ASSIGNED.match(line):
             places.setdefault((*section, *match[1].strip('"').split(".")), number)
+    # The parser takes the square of a key's depth.
+    if any(len(path) > DEEPEST + 1 for path in places):
+        raise ConfigurationError(f"nests deeper than {DEEPEST} levels")
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigurationError(f"is no TOML: {str(error).splitlines()[0]}") from error
 
     def place(data: dict, path: tuple[str, ...], line: int) -> Tree:
         if len(path) > DEEPEST:

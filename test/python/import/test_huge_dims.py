@@ -33,7 +33,7 @@ from tool import ROOT, list_ops, run_mpopt
 
 # A model may take so much processor time beyond an empty one, and so much memory. The
 # slowest, a residual network of 21 nodes, takes 0.06 to 0.1 s with its own numbers.
-SECONDS, MEBIBYTES = 0.2, 300
+SECONDS, MEBIBYTES = 0.15, 300
 # For a model among others in one file.
 EACH = 0.01
 # Tests among which the models are divided: each takes 7 s on two cores, by pytest's

@@ -117,7 +117,7 @@ CONFIGURATIONS = {
 def test_configurations(kind, tmp_path):
     name, text = CONFIGURATIONS[kind]
     (tmp_path / name).write_text(text)
-    assert measure(tmp_path) < START + 3
+    assert measure(tmp_path) < START + 2
 
 
 def test_literal_of_200000_entries(tmp_path):
