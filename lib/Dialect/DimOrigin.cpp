@@ -168,7 +168,7 @@ static SmallVector<int64_t> listLongAxes(const Shape &shape) {
   return axes;
 }
 
-/// Of an op that moves or repeats elements.
+/// The same for an op that moves or repeats elements.
 std::optional<DimOrigin> DimWalk::beforeMove(Operation *op, DimOrigin dim,
                                              const Shape &shape) {
   int64_t rank = int64_t(shape.size());

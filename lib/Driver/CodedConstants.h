@@ -21,7 +21,7 @@ struct CodedConstant {
   std::vector<float> numbers;
 };
 
-/// Of a constant that is dequantised, of a product with codes in blocks, and of
+/// Reads a constant that is dequantised, the codes in blocks of a product, and
 /// the right operand of a product of codes. Nothing for other ops, for splats,
 /// and where scales are computed from inputs.
 std::optional<CodedConstant> readCodedConstant(mlir::Operation *op,

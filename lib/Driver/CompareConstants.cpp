@@ -48,7 +48,7 @@ struct Difference {
   std::vector<double> factors;
   double squareByChannel = kInfinity;
   bool isRescaled = false;
-  /// Of a vector, as a bias is: the float model's numbers and these.
+  /// The float model's numbers and these, where the constant is a vector.
   std::vector<double> meant;
   std::vector<float> stored;
 

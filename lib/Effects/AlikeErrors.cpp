@@ -88,8 +88,8 @@ double AlikeErrors::growth(Operation *op, unsigned operand) const {
   return std::max(0.0, 1 + (positions - 1) * alike);
 }
 
-/// Of a product with numbers that positions have in common, or whose positions
-/// a sum leaves.
+/// A product keeps it where positions have the other factor in common, or where
+/// the sum leaves them.
 double AlikeErrors::passed(Operation *op, OpKind kind, OpResult result,
                            unsigned operand) const {
   Value value = op->getOperand(operand);

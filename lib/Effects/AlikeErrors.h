@@ -42,7 +42,7 @@ private:
 
   const GradientAnalysis &gradients;
   llvm::DenseMap<mlir::Value, double> known;
-  /// What commonPart says: numbers do not depend on errors.
+  /// The results of commonPart: numbers do not depend on errors.
   mutable llvm::DenseMap<mlir::Value, double> common;
 };
 

@@ -28,7 +28,7 @@ static bool isRectifier(Operation *op) {
   return op && hasRole(op, Role::Rectifier);
 }
 
-/// What is 0 in the value where it is at most 0.
+/// The number that is at most 0 where the value is 0; null if none is known.
 static Value findRectified(Value value) {
   Operation *op = getMaker(value, Peel::CastsAndViews);
   while (auto transpose = dyn_cast_if_present<mp::TransposeOp>(op))
@@ -165,7 +165,8 @@ template <typename OpTy> static std::optional<Taps> tapsOf(OpTy conv) {
   return taps;
 }
 
-/// Of blocks along a row of the unfolded image: by channel, then tap.
+/// The share of blocks of zeros along a row of the unfolded image, which lists
+/// channels and the taps of each.
 static double shareOfRows(const Taps &taps, int64_t channels, int64_t size,
                           llvm::function_ref<double(int64_t)> dead) {
   std::map<std::pair<uint32_t, uint32_t>, double> known;
@@ -189,7 +190,7 @@ static double shareOfRows(const Taps &taps, int64_t channels, int64_t size,
   return sum / double(taps.inside[0].size() * taps.inside[1].size());
 }
 
-/// Of blocks along the positions that one tap reads.
+/// The share of blocks of zeros along the positions that one tap reads.
 static double shareOfPositions(const Taps &taps, int64_t images, int64_t size,
                                llvm::function_ref<double(int64_t)> dead) {
   // Blocks begin anew after as many images.
@@ -210,7 +211,7 @@ static double shareOfPositions(const Taps &taps, int64_t images, int64_t size,
   return blocks > 0 ? sum / blocks : 0;
 }
 
-/// Of the image that a convolution reads; nothing for other operands.
+/// The share in the image that a convolution reads; nothing for other operands.
 static std::optional<double> shareOfImage(const ScaledOperand &operand,
                                           bool alongPositions,
                                           const Channels *channels) {
@@ -267,7 +268,7 @@ double mpopt::shareOfDeadGroups(const ScaledOperand &operand,
   TermCount count =
       TermCount::along(*shape, summed, gradients.spread(operand.input).axes,
                        gradients.samples());
-  // What is no position of a sample is one, or a sample.
+  // A channel that is summed counts as a position.
   count.positions *= count.channels;
   if (isBlock) {
     double size = double(scaling.size);

@@ -542,8 +542,8 @@ void OutputErrors::addTo(Part &part, size_t index, const Source &source,
                     findExponential(source.value, part.value));
 }
 
-/// Of rows that a gradient leaves at 0, as a step of a recurrence does whose
-/// gates are all saturated, no rounding counts, nor do the weights' there.
+/// Roundings of rows whose gradient is 0 do not count, nor do the weights'
+/// there: a step of a recurrence whose gates are all saturated has such rows.
 void OutputErrors::addHits(Part &part, size_t index, const Source &source,
                            double square) const {
   const GradientAnalysis &analysis = gradients.analysis();

@@ -338,9 +338,9 @@ static double squareBeyond(double mean, double variance, double edge) {
   return square;
 }
 
-/// What the error's square of a group is less, as the largest of the elements
-/// that share a scale has the last code: roundingSquareOf leaves out what a
-/// normal number has beyond that code, which is less where few share it. A
+/// The reduction of a group's squared error by the largest of the elements that
+/// share a scale, which has the last code: roundingSquareOf leaves out the part
+/// of a normal number beyond that code, which is less where few share it. A
 /// scale that is stored in E4M3 itself moves the largest by the rounding of
 /// that.
 static double squareOfLargest(const Cell &cell, const ExpectedScales &scales,

@@ -83,7 +83,7 @@ void RecurrentGradient::giveInput(unsigned index) {
           to = to + Moments{its.mean[i], mean, mean + its.own[i]};
         }
   }
-  // Of a step whose gates are all saturated next to nothing arrives.
+  // A step whose gates are all saturated has a gradient of next to 0.
   if (open > 0)
     spread.zeroRows = spread.zero = std::exp(-open);
   giveCells(index, std::move(dims), all, spread,

@@ -159,8 +159,8 @@ void CastSearch::learnNeeded(ArrayRef<Node> gone, const TrialResult &result) {
           needed.insert(node);
 }
 
-/// Of `gone`, those that add least to the errors: as many as may go together
-/// by what their roundings added before.
+/// The nodes of `gone` that add least to the errors: as many as may go together
+/// by the errors that their roundings added before.
 SmallVector<Node> CastSearch::findLight(ArrayRef<Node> gone) {
   if (!policy.byErrors())
     return SmallVector<Node>(gone);

@@ -322,7 +322,7 @@ def Fp8NotUsed : Fp8Rule<"MP794", "fp8-not-used"> {
   let what = [{
     A module whose layers are all of `torch.nn` runs in an FP8 region, and nothing in the
     program makes or converts to a layer of TransformerEngine; or torchao converts a copy, a
-    module or a single layer of which nobody takes the result.
+    module or a single layer, and the result is dropped.
   }];
   let why = [{
     The region tells TransformerEngine's layers to compute in FP8. Others do not look at it:

@@ -109,8 +109,8 @@ def ScalerNeverUpdated : StepRule<"MP725", "scaler-never-updated", "scaler"> {
   let fix = "safe";
   let summary = "the scaler steps, and update() is never called";
   let what = [{
-    A file calls `scaler.step(optimizer)` and nowhere `scaler.update()`, and hands the
-    scaler to nobody.
+    A file calls `scaler.step(optimizer)` and nowhere `scaler.update()`, and passes the
+    scaler to no function.
   }];
   let why = [{
     The next `step` raises a RuntimeError. The scale does not fall after an overflow,
@@ -303,7 +303,7 @@ def ScaledStepWithoutScale : StepRule<"MP733", "scaled-step-without-scale", "sca
     in a file that calls `scale` nowhere.
   }];
   let why = [{
-    The scaler divides the gradients by a scale that nobody multiplied with: steps are
+    The scaler divides the gradients by a scale by which no loss was multiplied: steps are
     65536 times too small, and gradients underflow as without a scaler.
   }];
   let example = [{

@@ -290,7 +290,7 @@ def is_made_here(program: Program, event: Event) -> bool:
 
 
 def list_lost_conversions(program: Program) -> Iterator[Event]:
-    """torchao's conversions whose result nobody takes, of what nobody else has."""
+    """torchao's conversions whose result is dropped and whose argument is used nowhere else."""
     dropped = {id(part.value) for part in ast.walk(program.script.tree) if isinstance(part, ast.Expr)}
     for event in program.calls_of("convert_to_float8_training"):
         if event.callee.name.startswith("torchao.") and id(event.node) in dropped and is_made_here(program, event):

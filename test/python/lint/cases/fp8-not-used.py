@@ -63,7 +63,7 @@ model = build()
 convert_to_float8_training(copy.deepcopy(model), module_filter_fn=keep)  # finds warning
 for x in loader:
     model(x).loss.backward()
-# case: a list that nobody runs is converted
+# case: a list that is never run is converted
 import torch
 from torchao.float8 import convert_to_float8_training
 
