@@ -115,7 +115,7 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
 }
 LIMITS = {
     "lines of lib and include": 186220,
-    "lines of domains, hazards, effects and repair": 21990,
+    "lines of domains, hazards, effects and repair": 22000,
     "dispatch sites in 1,000 lines of effects": 8,
     "op walkers": 3,
     "functions over 100 lines": 0,

@@ -7,6 +7,7 @@
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/StorageTypes.h"
+#include "mpopt/Propagate/CodeMismatch.h"
 #include "mpopt/Propagate/IntegerProduct.h"
 #include "mpopt/Ranges/Weights/Dequantized.h"
 
@@ -54,21 +55,6 @@ static std::optional<CodedConstant> readBlocks(mp::MatMulNBitsOp op,
   return constant;
 }
 
-/// Numbers of one element or of one for each of `count`; empty where they are
-/// computed from inputs.
-static std::vector<double> readScales(Value scale, int64_t count,
-                                      const RangeAnalysis &ranges) {
-  std::vector<double> scales;
-  for (const Cell &cell : ranges.of(scale).cells()) {
-    if (!ranges.of(scale).hasLikely() || cell.variance != 0)
-      return {};
-    scales.push_back(cell.mean);
-  }
-  return scales.size() == 1 || int64_t(scales.size()) == count
-             ? scales
-             : std::vector<double>();
-}
-
 static std::optional<CodedConstant>
 readDequantized(mp::DequantizeOp op, const RangeAnalysis &ranges) {
   TransferContext &ctx = ranges.context();
@@ -85,13 +71,12 @@ readDequantized(mp::DequantizeOp op, const RangeAnalysis &ranges) {
   std::optional<WeightView> codes = ctx.weights(op.getInput());
   if (!codes || codes->splat || codes->shape.size() != 1 || op.getZeroPoint())
     return std::nullopt;
-  std::vector<double> scales = readScales(op.getScale(), codes->size(), ranges);
-  if (scales.empty())
+  auto scales = readElements(op.getScale(), ranges);
+  if (!scales || codes->size() % scales->size() != 0)
     return std::nullopt;
   constant.shape = codes->shape;
   for (auto [at, code] : llvm::enumerate(readAll(*codes)))
-    constant.numbers.push_back(
-        float(code * scales[scales.size() == 1 ? 0 : at]));
+    constant.numbers.push_back(float(code * (*scales)[at % scales->size()]));
   return constant;
 }
 

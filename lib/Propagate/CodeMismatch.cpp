@@ -5,6 +5,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Propagate/MeanSquare.h"
@@ -25,6 +26,17 @@ std::optional<std::vector<double>>
 mpopt::readElements(Value value, const RangeAnalysis &ranges) {
   if (!value)
     return std::vector<double>{0};
+  if (auto product = getMaker<mp::MulOp>(value)) {
+    auto lhs = readElements(product.getLhs(), ranges),
+         rhs = readElements(product.getRhs(), ranges);
+    if (!lhs || !rhs || (lhs->size() != 1 && rhs->size() != 1))
+      return std::nullopt;
+    if (lhs->size() == 1)
+      std::swap(lhs, rhs);
+    for (double &element : *lhs)
+      element *= rhs->front();
+    return lhs;
+  }
   std::optional<WeightView> view = ranges.context().weights(value);
   if (!view || view->size() == 0 || view->size() > kMostElements)
     return std::nullopt;

@@ -13,8 +13,9 @@
 
 namespace mpopt {
 
-/// The elements of a constant; of null one that is 0. Nothing for other values
-/// and more than `kMostElements`.
+/// The elements of a constant, or of a product of one with a constant number,
+/// as the scale of QLinearConv's bias; of null one that is 0. Nothing for other
+/// values and more than `kMostElements`.
 std::optional<std::vector<double>> readElements(mlir::Value value,
                                                 const RangeAnalysis &ranges);
 /// The scales of a weight of 4 bits in blocks are as many; a bound on time.
