@@ -12,8 +12,10 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Normal.h"
 #include "mpopt/Numerics/StorageError.h"
+#include "mpopt/Propagate/CodeMismatch.h"
 #include "mpopt/Propagate/IntegerProduct.h"
 #include "mpopt/Propagate/MeanSquare.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Value/QuantizationSupport.h"
 
@@ -97,6 +99,54 @@ static void dropCollapsed(mp::DequantizeOp op, double zero, int64_t first,
     if (live.contains(channelOf(index)))
       codes[kept++] = codes[index];
   codes.resize(kept);
+}
+
+/// True if every code of an index of the axis is the zero point.
+static bool isDeadChannel(const WeightView &codes, size_t axis, int64_t channel,
+                          double zero) {
+  constexpr int64_t kPiece = 256;
+  double piece[kPiece];
+  int64_t size = codes.shape[axis], inner = 1;
+  for (int64_t dim : ArrayRef(codes.shape).drop_front(axis + 1))
+    inner *= dim;
+  for (int64_t row = channel * inner; row < codes.size(); row += size * inner)
+    for (int64_t first = 0; first < inner; first += kPiece) {
+      MutableArrayRef<double> read(piece, std::min(kPiece, inner - first));
+      codes.read(row + first, read);
+      if (llvm::any_of(read, [&](double code) { return code != zero; }))
+        return false;
+    }
+  return true;
+}
+
+/// Makes the scale 0 of a channel whose integer codes all stand for 0. A scale
+/// is that of the channel's largest number, so that there was none and the
+/// scale is arbitrary: ONNX Runtime writes 1, which is no step of its errors.
+static void dropDeadScales(Value codes, Value scale, Value zeroPoint,
+                           const StorageFormat &format,
+                           const RangeAnalysis &ranges, AbstractValue &scales) {
+  std::optional<WeightView> view = ranges.context().weights(codes);
+  auto steps = readElements(scale, ranges),
+       zeros = readElements(zeroPoint, ranges);
+  if (!view || view->splat || !steps || steps->size() < 2 || !zeros ||
+      format.block || format.floats || !format.axis)
+    return;
+  auto axis = normalizeAxis(*format.axis, int64_t(view->shape.size()));
+  if (!axis || view->shape[*axis] != int64_t(steps->size()) ||
+      (zeros->size() != 1 && zeros->size() != steps->size()))
+    return;
+  std::vector<Cell> cells;
+  for (auto [channel, step] : llvm::enumerate(*steps))
+    cells.push_back(
+        cells::point(isDeadChannel(*view, *axis, int64_t(channel),
+                                   (*zeros)[zeros->size() == 1 ? 0 : channel])
+                         ? 0
+                         : step));
+  AbstractValue::Dims dims(view->shape.size(), 1);
+  dims[*axis] = cells.size();
+  AbstractValue live(dims, cells);
+  live.copyFlags(scales);
+  scales = live.limited(ranges.context().groupLimit());
 }
 
 /// Codes out of the middle of a weight; none of those that are all the same,
@@ -222,25 +272,22 @@ mpopt::errorOfCodes(mp::DequantizeOp op, const RangeAnalysis &ranges,
   result.isOfWeights = true;
   double reach = reachBeforeClipping(op, ranges);
   double live = format->floats ? 1 : shareOfLive(op, ranges);
-  bool isByChannel = ranges.of(op.getScale()).groups() > 1;
-  result.error = mapGroups(
-      ctx,
+  SmallVector<AbstractValue, 3> operands =
       alignQuantization(ranges.preRounding(op.getResult()), op.getScale(),
-                        op.getZeroPoint(), *format, ctx),
-      noBound, [&](ArrayRef<Likely> in) {
-        StorageError error = errorOfWeight(*format, reach, in);
-        error.square *= live;
-        // No quantiser gives a negative scale: it turns the weight's sign.
-        if (in[1].mean < 0)
-          error = {-2 * in[0].mean,
-                   4 * (in[0].mean * in[0].mean + in[0].variance)};
-        // The largest number sets the scale, of which it is a multiple; of a
-        // channel of zeros there was none.
-        if (in[0].variance == 0 &&
-            (in[0].mean == 0 ? isByChannel : isAtEnd(in, *format)))
-          error = {};
-        return toLikely(error);
-      });
+                        op.getZeroPoint(), *format, ctx);
+  dropDeadScales(op.getInput(), op.getScale(), op.getZeroPoint(), *format,
+                 ranges, operands[1]);
+  result.error = mapGroups(ctx, operands, noBound, [&](ArrayRef<Likely> in) {
+    StorageError error = errorOfWeight(*format, reach, in);
+    error.square *= live;
+    // No quantiser gives a negative scale: it turns the weight's sign.
+    if (in[1].mean < 0)
+      error = {-2 * in[0].mean, 4 * (in[0].mean * in[0].mean + in[0].variance)};
+    // The largest number sets the scale, of which it is a multiple.
+    if (in[0].variance == 0 && isAtEnd(in, *format))
+      error = {};
+    return toLikely(error);
+  });
   matchFloatModel(op, result.error);
   if (tried == kTriedChannels)
     tryScales(op, *format, ranges, result);
@@ -330,13 +377,14 @@ mpopt::errorOfConstant(Value codes, const RangeAnalysis &ranges) {
     TransferContext &ctx = ranges.context();
     QuantizationError result;
     result.isOfWeights = true;
-    result.error =
-        mapGroups(ctx,
-                  alignQuantization(ranges.of(codes), product->rhsScale,
-                                    product->rhsZeroPoint, format, ctx),
-                  noBound, [&](ArrayRef<Likely> in) {
-                    return toLikely(errorOfWeight(format, /*reach=*/0, in));
-                  });
+    SmallVector<AbstractValue, 3> operands =
+        alignQuantization(ranges.of(codes), product->rhsScale,
+                          product->rhsZeroPoint, format, ctx);
+    dropDeadScales(codes, product->rhsScale, product->rhsZeroPoint, format,
+                   ranges, operands[1]);
+    result.error = mapGroups(ctx, operands, noBound, [&](ArrayRef<Likely> in) {
+      return toLikely(errorOfWeight(format, /*reach=*/0, in));
+    });
     matchFloatModel(codes.getDefiningOp(), result.error);
     return result;
   }

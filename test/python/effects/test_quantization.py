@@ -330,3 +330,27 @@ def test_dead_channels_in_front_of_a_norm(tmp_path):
     done = run_mpopt("--check", str(path), "--format", "json", "--fail-on", "never", "--input", "x=0:1")
     [effect] = json.loads(done.stdout)["effects"]
     assert measured / FACTOR < effect["expected_error"] < measured * FACTOR
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_dead_channel_of_many(transposed, tmp_path):
+    """ONNX Runtime gives a channel of zeros the scale 1, which is no step of its errors. Ranges keep fewer than 66 x 64
+    groups apart."""
+    floats, path, random = tmp_path / "float.onnx", tmp_path / "codes.onnx", np.random.default_rng(3)
+    weight = random.normal(0, 0.1, (66, 64)).astype("f4")
+    weight[33] = 0
+    node = helper.make_node("Gemm", ["x", "w"], ["y"], transB=int(transposed))
+    graph = helper.make_graph([node], "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [32, 64])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [32, 66])],
+                              [numpy_helper.from_array(weight if transposed else weight.T.copy(), "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), floats)
+    rows = [random.normal(0, 1, (32, 64)).astype("f4") for _ in range(4)]
+    quantize_static(floats, path, Images(rows), weight_type=QuantType.QInt8, per_channel=True)
+    scales = [tensor for tensor in onnx.load(path).graph.initializer if tensor.name == "w_scale"]
+    assert numpy_helper.to_array(scales[0])[33] == 1
+    exact, seen = (np.stack([onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, {"x": batch})[0]
+                             for batch in rows]) for model in (floats, path))
+    measured = np.abs(seen - exact).max() / np.abs(exact).max()
+    done = run_mpopt("--check", str(path), "--format", "json", "--fail-on", "never", "--input", "x~0,1")
+    [effect] = json.loads(done.stdout)["effects"]
+    assert measured / FACTOR < effect["expected_error"] < measured * FACTOR
