@@ -24,6 +24,17 @@ using namespace mpopt;
 /// Weights with a scale for each channel.
 static constexpr size_t kMostScales = 1 << 14;
 
+/// True if the clipped part of the error is one that moves what is clipped: a
+/// tenth of the elements' size.
+static bool clipsMuch(Value codes, const AbstractValue &numbers,
+                      QuantizationErrors &errors) {
+  constexpr double kMuch = 0.01;
+  auto error = errors.errorOf(codes);
+  return error && error->error.hasLikely() &&
+         error->clipped * meanSquare(error->error) >
+             kMuch * meanSquare(numbers);
+}
+
 /// A copy of a module, and how it differs.
 class WithoutCause::Copy {
 public:
@@ -50,6 +61,12 @@ public:
   const AbstractValue &estimate(Value original) const {
     return ranges->preRounding(mapping.lookup(original));
   }
+  /// True if a quantiser clips its numbers as they are here.
+  bool clipsMuch(mp::QuantizeOp op, QuantizationErrors &errors) const {
+    return ::clipsMuch(mapping.lookup(op.getResult()), estimate(op.getInput()),
+                       errors);
+  }
+  const RangeAnalysis &analysis() const { return *ranges; }
 
 private:
   void replace(Value result, Value by, bool rectifies);
@@ -134,17 +151,6 @@ void WithoutCause::Copy::mend(mp::DequantizeOp op, ArrayRef<double> numbers) {
   adopt(op.getResult(), stands);
 }
 
-/// True if the clipped part of the error is one that moves what is clipped: a
-/// tenth of the elements' size.
-static bool clipsMuch(Value codes, const AbstractValue &numbers,
-                      QuantizationErrors &errors) {
-  constexpr double kMuch = 0.01;
-  auto error = errors.errorOf(codes);
-  return error && error->error.hasLikely() &&
-         error->clipped * meanSquare(error->error) >
-             kMuch * meanSquare(numbers);
-}
-
 /// The scales of a weight's numbers as they were: those of clipped ones are
 /// larger by a gain, and those that their dtype made 0 were even below half of
 /// its least number. Empty where they are the file's.
@@ -167,6 +173,40 @@ static std::vector<double> findScales(mp::DequantizeOp numbers,
   return *scales;
 }
 
+/// True if the op gives the numbers that the quantiser reads.
+static bool isWholePair(mp::DequantizeOp op, mp::QuantizeOp from) {
+  return op.getInput() == from.getResult() &&
+         op.getResult().getType() == from.getInput().getType() &&
+         !from->hasAttr(kTriedFixAttr);
+}
+
+/// True if the quantiser reads what no op has made.
+static bool readsInput(Value codes) {
+  auto op = codes.getDefiningOp<mp::QuantizeOp>();
+  return op && !getMaker(op.getInput(), Peel::CastsAndViews);
+}
+
+/// The pairs that clip what no earlier one has clipped: where inputs were too
+/// small when a network was calibrated, so were those of all its layers, of
+/// which ranges meet the numbers that are left.
+void WithoutCause::exemptHidden(ModuleOp module) {
+  SmallVector<std::pair<mp::DequantizeOp, mp::QuantizeOp>> rest;
+  Copy open(module);
+  module.walk([&](mp::DequantizeOp op) {
+    auto from = findWriter(op);
+    if (!from || !isWholePair(op, from))
+      return;
+    open.exempt(op, from);
+    if (!llvm::is_contained(moved, from.getResult()))
+      rest.emplace_back(op, from);
+  });
+  open.compute(ranges);
+  QuantizationErrors errors(open.analysis());
+  for (auto [op, from] : rest)
+    if (open.clipsMuch(from, errors))
+      copy->exempt(op, from);
+}
+
 WithoutCause::WithoutCause(ModuleOp module, const RangeAnalysis &ranges,
                            QuantizationErrors &errors, QuantizationCause cause)
     : ranges(ranges) {
@@ -178,9 +218,7 @@ WithoutCause::WithoutCause(ModuleOp module, const RangeAnalysis &ranges,
   };
   bool isClip = cause == QuantizationCause::Saturation;
   auto isExempt = [&](mp::DequantizeOp op, mp::QuantizeOp from) {
-    if (op.getInput() != from.getResult() ||
-        op.getResult().getType() != from.getInput().getType() ||
-        from->hasAttr(kTriedFixAttr))
+    if (!isWholePair(op, from))
       return false;
     if (isClip)
       return clipsMuch(from.getResult(), ranges.preRounding(from.getInput()),
@@ -213,6 +251,8 @@ WithoutCause::WithoutCause(ModuleOp module, const RangeAnalysis &ranges,
         edit(numbers.getResult()).rescale(numbers, scales);
     }
   });
+  if (copy && isClip && llvm::any_of(moved, readsInput))
+    exemptHidden(module);
   if (copy)
     copy->compute(ranges);
 }

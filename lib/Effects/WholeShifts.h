@@ -49,6 +49,8 @@ public:
 
 private:
   class Copy;
+  void exemptHidden(mlir::ModuleOp module);
+
   const RangeAnalysis &ranges;
   std::unique_ptr<Copy> copy;
   std::vector<mlir::Value> moved;
