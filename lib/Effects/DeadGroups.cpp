@@ -239,6 +239,39 @@ static std::optional<double> shareOfImage(const ScaledOperand &operand,
 }
 
 //===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// The share of groups along channels of which all are at most 0, each for
+/// itself.
+static double shareOfDeadRows(const ScaledOperand &operand, Value rectified,
+                              const RangeAnalysis &ranges) {
+  std::optional<size_t> axis = operand.layout.firstContracted();
+  MaybeShape shape = getShape(operand.input);
+  if (!axis || getShape(rectified) != shape || (*shape)[*axis] <= 0 ||
+      operand.layout.taps != 1)
+    return 0;
+  int64_t channels = (*shape)[*axis],
+          size = operand.scaling.grain == OperandScaling::Grain::Block
+                     ? std::min(operand.scaling.size, channels)
+                     : channels;
+  AbstractValue numbers =
+      ranges.preRounding(rectified).keeping({int64_t(*axis)});
+  double perGroup = double(channels) / double(numbers.groups()), sum = 0;
+  for (int64_t from = 0; from < channels; from += size) {
+    double share = 1;
+    for (int64_t at = from; at < std::min(from + size, channels); ++at) {
+      Cell cell = numbers.cell(size_t(double(at) / perGroup));
+      double deviation = std::sqrt(cell.variance);
+      share *= deviation > 0 ? normalShareBelow(-cell.mean / deviation)
+                             : cell.mean <= 0;
+    }
+    sum += share;
+  }
+  return sum / double((channels + size - 1) / size);
+}
+
+//===----------------------------------------------------------------------===//
 // Operands
 //===----------------------------------------------------------------------===//
 
@@ -259,8 +292,10 @@ double mpopt::shareOfDeadGroups(const ScaledOperand &operand,
     if (auto share = shareOfImage(operand, alongPositions,
                                   channels ? &*channels : nullptr))
       return *share;
-  if (!channels || !alongPositions)
+  if (!channels)
     return 0;
+  if (!alongPositions)
+    return shareOfDeadRows(operand, x, ranges);
   SmallVector<int64_t> summed;
   for (auto [axis, part] : llvm::enumerate(operand.layout.axes))
     if (part == AxisPart::Contracted)

@@ -213,6 +213,8 @@ void ScaledLayers::findLayers() {
   llvm::DenseMap<Location, size_t> known;
   std::vector<Layer> found;
   module.walk([&](Operation *op) {
+    if (auto counted = op->getAttrOfType<FloatAttr>(kShareCountedAttr))
+      padding = std::clamp(1 - counted.getValueAsDouble(), 0.0, 1.0);
     Location place = withValues(op->getLoc(), {});
     if (!op->hasAttr(kBackwardAttr)) {
       if (std::optional<Layer> layer = getLayer(op)) {
@@ -341,10 +343,7 @@ AddedErrors ScaledLayers::errorsOf(const Fp8Recipe &recipe) {
 
 /// The share of groups with one scale all of whose elements are 0. Positions
 /// without a gradient, those of padding, lie next to each other.
-static double zeroGroups(const ScaledOperand &operand,
-                         const GradientAnalysis &gradients,
-                         const RangeAnalysis &ranges, ZeroRowShare &zeroRows,
-                         ZeroRowShare &zeroRuns) {
+double ScaledLayers::zeroGroups(const ScaledOperand &operand) {
   using Grain = OperandScaling::Grain;
   const Spread &spread = gradients.spread(operand.input);
   bool isGradient = gradients.isGradient(operand.input);
@@ -363,8 +362,17 @@ static double zeroGroups(const ScaledOperand &operand,
   // The weight's gradient reads positions as columns.
   auto transpose = operand.input.getDefiningOp<mp::TransposeOp>();
   Value rows = transpose ? transpose.getInput() : operand.input;
-  return std::max(
-      {dead, spread.zeroRows, (alongPositions ? zeroRuns : zeroRows).of(rows)});
+  // The gradients' own share tells of single rows.
+  int64_t run = alongPositions ? operand.scaling.size : 1;
+  auto seed = [this](Value value) {
+    return gradients.isGradient(value) ? gradients.spread(value).zeroRows : 0;
+  };
+  auto known =
+      zeroRows
+          .try_emplace(run, ranges, run, padding,
+                       run == 1 ? std::function<double(Value)>(seed) : nullptr)
+          .first;
+  return std::max({dead, spread.zeroRows, known->second.of(rows)});
 }
 
 LayerReport::Operand ScaledLayers::describeOperand(const ScaledOperand &operand,
@@ -383,7 +391,7 @@ LayerReport::Operand ScaledLayers::describeOperand(const ScaledOperand &operand,
       for (double edge : error.flushAt)
         report.flushed += below(edge) / double(error.flushAt.size());
     }
-    report.zero = zeroGroups(operand, gradients, ranges, zeroRows, zeroRuns);
+    report.zero = zeroGroups(operand);
   }
   return report;
 }

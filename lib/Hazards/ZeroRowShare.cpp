@@ -25,6 +25,8 @@
 #include "mpopt/Ranges/Value/FunctionOf.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 using namespace mlir;
 using namespace mpopt;
 
@@ -38,17 +40,36 @@ static double either(double one, double other) {
   return 1 - (1 - one) * (1 - other);
 }
 
+/// True if the truth value tells tokens from the one that pads.
+static bool masksToken(Value truth) {
+  Operation *op = getMaker(truth, Peel::CastsAndViews);
+  if (auto inverse = dyn_cast_if_present<mp::LogicalNotOp>(op))
+    op = getMaker(inverse.getInput(), Peel::CastsAndViews);
+  if (!isa_and_present<mp::EqualOp, mp::NotEqualOp>(op))
+    return false;
+  auto isToken = [](Value value) {
+    auto argument = dyn_cast<BlockArgument>(peel(value, Peel::CastsAndViews));
+    return argument && getElementType(argument).isIntOrIndex() &&
+           isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  };
+  Value lhs = op->getOperand(0), rhs = op->getOperand(1);
+  return (isToken(lhs) && getSplatConstant(rhs)) ||
+         (isToken(rhs) && getSplatConstant(lhs));
+}
+
 /// The share of a factor's elements that are 0 where truth values say so.
 static double shareOfFalse(Value factor, const RangeAnalysis &ranges,
-                           unsigned depth = 8) {
+                           std::optional<double> padding, unsigned depth = 8) {
   Operation *op = factor.getDefiningOp();
   if (!op || depth == 0)
     return 0;
   auto inner = [&](unsigned operand) {
-    return shareOfFalse(op->getOperand(operand), ranges, depth - 1);
+    return shareOfFalse(op->getOperand(operand), ranges, padding, depth - 1);
   };
   if (auto cast = dyn_cast<mp::CastOp>(op);
       cast && getElementType(cast.getInput()).isInteger(1)) {
+    if (padding && masksToken(cast.getInput()))
+      return *padding;
     const AbstractValue &truth = ranges.of(cast.getResult());
     return truth.hasLikely() && !isConstant(factor)
                ? std::clamp(1 - truth.hull().mean, 0.0, 1.0)
@@ -64,16 +85,16 @@ static double shareOfFalse(Value factor, const RangeAnalysis &ranges,
 /// As many as a mask of 4,096 positions.
 static constexpr int64_t kMostElements = 1 << 24;
 
-/// The elements of a constant; empty if they are not known.
+/// The elements of a constant, integers as they are; empty if not known.
 static std::vector<double> readElements(Value constant,
                                         const RangeAnalysis &ranges) {
   std::vector<double> elements;
   auto op = getMaker<mp::ConstantOp>(constant);
-  auto truths =
-      op ? dyn_cast<DenseElementsAttr>(op.getValue()) : DenseElementsAttr();
-  if (truths && truths.getElementType().isInteger(1) &&
-      truths.getNumElements() <= kMostElements) {
-    llvm::append_range(elements, truths.getValues<bool>());
+  auto integers = op ? dyn_cast<DenseIntElementsAttr>(op.getValue())
+                     : DenseIntElementsAttr();
+  if (integers && integers.getNumElements() <= kMostElements) {
+    for (const APInt &element : integers.getValues<APInt>())
+      elements.push_back(double(element.getSExtValue()));
   } else if (auto floats = ranges.context().weights(constant);
              floats && !floats->splat && floats->size() <= kMostElements) {
     elements.resize(floats->size());
@@ -158,7 +179,7 @@ double ZeroRowShare::ofFactors(Operation *op, Value value) {
   for (Value factor : op->getOperands()) {
     bool isOfRows = lastDim(factor) == 1 && lastDim(value) != 1;
     if (isOfRows)
-      masked = either(masked, shareOfFalse(factor, ranges));
+      masked = either(masked, shareOfFalse(factor, ranges, padding));
     else if (lastDim(value) > 0 && lastDim(factor) == lastDim(value))
       rows = std::max(rows, of(factor));
   }
@@ -175,6 +196,22 @@ double ZeroRowShare::ofProduct(Operation *op) {
              : 0;
 }
 
+/// The share of runs of rows of which `read` has none; the list repeats itself
+/// `times` times.
+static double shareOfRuns(const std::vector<bool> &read, int64_t times,
+                          int64_t run) {
+  // Runs begin anew after as many times.
+  times = std::min(times, run);
+  int64_t rows = times * int64_t(read.size()), runs = 0, none = 0;
+  for (int64_t from = 0; from < rows; from += run, ++runs) {
+    bool isRead = false;
+    for (int64_t at = from; at < std::min(from + run, rows); ++at)
+      isRead |= read[at % int64_t(read.size())];
+    none += !isRead;
+  }
+  return runs ? double(none) / double(runs) : 0;
+}
+
 /// Positions of which none is read have no gradient: all but a class token.
 double ZeroRowShare::ofUnread(mp::GatherGradOp gather, Value value) {
   MaybeShape shape = getShape(value);
@@ -185,8 +222,22 @@ double ZeroRowShare::ofUnread(mp::GatherGradOp gather, Value value) {
   auto axis = normalizeAxis(gather.getAxis(), int64_t(shape->size()));
   if (!axis || *axis + 1 == int64_t(shape->size()) || (*shape)[*axis] <= 0)
     return 0;
-  double unread = 1 - double(*read) / double((*shape)[*axis]);
-  return either(std::max(unread, 0.0), of(gather->getOperand(0)));
+  int64_t size = (*shape)[*axis];
+  double passed = of(gather->getOperand(0));
+  if (run == 1)
+    return either(std::max(1 - double(*read) / double(size), 0.0), passed);
+  // Positions lie behind each other, samples before them.
+  auto all = getNumElements(shape);
+  if (!all || *axis + 2 != int64_t(shape->size()) || shape->back() <= 0)
+    return 0;
+  std::vector<bool> isRead(size, false);
+  for (double place : readElements(gather.getIndices(), ranges))
+    if (auto at = normalizeAxis(int64_t(place), size))
+      isRead[*at] = true;
+  return llvm::is_contained(isRead, true)
+             ? either(shareOfRuns(isRead, *all / shape->back() / size, run),
+                      passed)
+             : 0;
 }
 
 double ZeroRowShare::compute(Operation *op, Value value) {
@@ -201,9 +252,11 @@ double ZeroRowShare::compute(Operation *op, Value value) {
     return zero.lo == 0 && zero.hi == 0 ? of(first) : 0;
   }
   if (auto gather = dyn_cast<mp::GatherGradOp>(op))
-    return inRuns ? 0 : ofUnread(gather, value);
-  // A norm of the last axis gives a row without a gradient none.
-  if (isa<mp::LayerNormGradOp, mp::RmsNormGradOp>(op) &&
+    return ofUnread(gather, value);
+  // A norm of the last axis gives a row without a gradient none, and neither
+  // does a function.
+  if ((isa<mp::LayerNormGradOp, mp::RmsNormGradOp>(op) ||
+       getFunctionOfGradient(op)) &&
       value == op->getResult(0))
     return of(first);
   if (hasRole(op, Role::Multiplication))
@@ -233,7 +286,7 @@ double ZeroRowShare::compute(Operation *op, Value value) {
     return leastOf({where.getLhs(), where.getRhs()});
   if (isa<mp::SoftmaxGradOp>(op))
     return std::max(of(first),
-                    inRuns ? 0 : shareOfSingles(op->getOperand(1), ranges));
+                    run > 1 ? 0 : shareOfSingles(op->getOperand(1), ranges));
   return ofProduct(op);
 }
 

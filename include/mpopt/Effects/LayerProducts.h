@@ -84,6 +84,7 @@ private:
   OperandError computeError(const ScaledOperand &operand) const;
   Estimate estimate(const Layer &layer, const LayerProduct &product,
                     const Fp8Recipe &recipe);
+  double zeroGroups(const ScaledOperand &operand);
   LayerReport::Operand describeOperand(const ScaledOperand &operand,
                                        const OperandError &error);
   /// By parameter, with all layers in FP8.
@@ -101,13 +102,10 @@ private:
   const TrainingEstimate &step;
   const GradientAnalysis &gradients;
   FlushedShares &shares;
-  ZeroRowShare zeroRows{ranges, /*inRuns=*/false,
-                        [this](mlir::Value value) {
-                          return gradients.isGradient(value)
-                                     ? gradients.spread(value).zeroRows
-                                     : 0;
-                        }},
-      zeroRuns{ranges, /*inRuns=*/true};
+  /// Of the positions, those that the loss ignores; nothing if not declared.
+  std::optional<double> padding;
+  /// By how many rows lie next to each other.
+  std::map<int64_t, ZeroRowShare> zeroRows;
   /// The target's FP8 ends at 240 and 57344.
   bool isFnuz;
   std::vector<Layer> layers;

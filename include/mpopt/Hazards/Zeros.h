@@ -10,6 +10,7 @@
 #include "llvm/ADT/DenseMap.h"
 
 #include <functional>
+#include <optional>
 
 namespace mpopt {
 
@@ -51,15 +52,17 @@ bool sumsZeroRow(mlir::Value value, const ShapeFacts &shapes);
 /// none within a row.
 bool sumsWholeZeroRow(mlir::Value value, const ShapeFacts &shapes);
 
-/// The expected shares of rows along the last axis that are 0 altogether;
-/// `inRuns` of those alone that lie next to each other, as padding.
+/// The expected shares of rows along the last axis that are 0 altogether, or of
+/// `run` rows next to each other.
 class ZeroRowShare {
 public:
   /// `seed`: the share that is known of a value without its maker; null for
-  /// none.
-  ZeroRowShare(const RangeAnalysis &ranges, bool inRuns,
+  /// none. `padding`: the share of positions whose targets the loss ignores, as
+  /// declared. A token that the model masks is padding, which no loss counts.
+  ZeroRowShare(const RangeAnalysis &ranges, int64_t run,
+               std::optional<double> padding,
                std::function<double(mlir::Value)> seed = nullptr)
-      : ranges(ranges), inRuns(inRuns), seed(std::move(seed)) {}
+      : ranges(ranges), run(run), padding(padding), seed(std::move(seed)) {}
 
   double of(mlir::Value value);
 
@@ -71,7 +74,8 @@ private:
   double leastOf(mlir::ValueRange values);
 
   const RangeAnalysis &ranges;
-  bool inRuns;
+  int64_t run;
+  std::optional<double> padding;
   std::function<double(mlir::Value)> seed;
   unsigned depth = 0;
   llvm::DenseMap<mlir::Value, double> known;

@@ -1,4 +1,5 @@
-"""Groups of zeros with one scale in the layers of an FP8 step: rectified channels, the border of an image, and positions that nothing reads."""
+"""Groups of zeros with one scale in the layers of an FP8 step: rectified channels, borders of images, positions that nothing reads, and
+padding."""
 
 import json
 
@@ -12,15 +13,15 @@ from tool import run_mpopt
 ROWS, WIDTH, BLOCK = 64, 48, 16
 
 
-def ask(path, nodes, held, shape, recipe):
+def ask(path, nodes, held, shape, recipe, loss="mse:y", spread="x~0,1", dtype=TensorProto.FLOAT):
     """By output, the layers of the step."""
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", dtype, shape)],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
                               [numpy_helper.from_array(w.astype("f4"), name) for name, w in held.items() if w.dtype != numpy.int64] +
                               [numpy_helper.from_array(w, name) for name, w in held.items() if w.dtype == numpy.int64])
-    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), path)
-    done = run_mpopt("--check", path, "--train", "--precision", f"fp8:{recipe}", "--loss", "mse:y", "--input", "x~0,1", "--format", "json",
-                     "--fail-on", "never")
+    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 20)]), path)
+    done = run_mpopt("--check", path, "--train", "--precision", f"fp8:{recipe}", "--loss", loss, "--input", spread, "--format",
+                     "json", "--fail-on", "never")
     assert done.returncode == 0, done.stderr
     return {g["output"]: g for g in json.loads(done.stdout)["training"]["fp8"]["gemms"]}
 
@@ -57,13 +58,44 @@ def test_border_of_an_image(tmp_path, width):
     assert layers["y"]["fprop"]["x"]["zero"] == pytest.approx((columns.reshape(-1, BLOCK).max(1) == 0).mean(), rel=0.02)
 
 
-def test_positions_that_nothing_reads(tmp_path):
-    """A norm, a sum and a layer in front of the class token: 15 of 16 positions have no gradient."""
+@pytest.mark.parametrize("recipe, said, true", [("rowwise", "dgrad", 16 / 17), ("nvfp4", "wgrad", 1 / 9)])
+def test_positions_that_nothing_reads(tmp_path, recipe, said, true):
+    """A norm, a sum, a function and a layer in front of the class token: 16 of 17 positions have no gradient. Of 9 blocks of 16 positions, the
+    last has no class token."""
     random = numpy.random.default_rng(5)
     held = {"a.weight": random.normal(0, WIDTH**-0.5, (WIDTH, WIDTH)), "b.weight": random.normal(0, WIDTH**-0.5, (WIDTH, WIDTH)),
             "scale": numpy.ones(WIDTH), "first": numpy.array(0, dtype=numpy.int64)}
     nodes = [helper.make_node("MatMul", ["x", "a.weight"], ["u"]), helper.make_node("Tanh", ["u"], ["t"]),
-             helper.make_node("MatMul", ["t", "b.weight"], ["v"]), helper.make_node("Add", ["v", "u"], ["s"]),
+             helper.make_node("MatMul", ["t", "b.weight"], ["v"]), helper.make_node("Gelu", ["v"], ["f"]),
+             helper.make_node("Add", ["f", "u"], ["s"]),
              helper.make_node("LayerNormalization", ["s", "scale"], ["n"]), helper.make_node("Gather", ["n", "first"], ["y"], axis=1)]
-    layers = ask(tmp_path / "m.onnx", nodes, held, [8, 16, WIDTH], "rowwise")
-    assert layers["v"]["dgrad"]["dy"]["zero"] == pytest.approx(15 / 16)
+    layers = ask(tmp_path / "m.onnx", nodes, held, [8, 17, WIDTH], recipe)
+    assert layers["v"][said]["dy"]["zero"] == pytest.approx(true)
+
+
+@pytest.mark.parametrize("counted", [1, 0.5])
+def test_padding_is_what_the_loss_ignores(tmp_path, counted):
+    """Rows of a masked token are 0; targets that the loss ignores say how many."""
+    random = numpy.random.default_rng(5)
+    held = {"embed.weight": random.normal(0, 0.05, (WIDTH, WIDTH)), "a.weight": random.normal(0, WIDTH**-0.5, (WIDTH, WIDTH)),
+            "pad": numpy.array(0), "last": numpy.array([-1])}
+    nodes = [helper.make_node("Gather", ["embed.weight", "x"], ["e"]), helper.make_node("Equal", ["x", "pad"], ["p"]),
+             helper.make_node("Not", ["p"], ["t"]), helper.make_node("Cast", ["t"], ["f"], to=TensorProto.FLOAT),
+             helper.make_node("Unsqueeze", ["f", "last"], ["m"]), helper.make_node("Mul", ["e", "m"], ["z"]),
+             helper.make_node("MatMul", ["z", "a.weight"], ["y"])]
+    layers = ask(tmp_path / "m.onnx", nodes, held, [8, 64], "rowwise", f"cross_entropy:y:class_axis=-1:ignore=-100:share_counted={counted}",
+                 f"x=0:{WIDTH - 1}", TensorProto.INT64)
+    assert layers["y"]["fprop"]["x"]["zero"] == pytest.approx(1 - counted)
+
+
+def test_rows_of_rectified_channels(tmp_path):
+    random = numpy.random.default_rng(5)
+    held = {"a.weight": random.normal(0, WIDTH**-0.5, (WIDTH, BLOCK)), "a.bias": random.normal(-2, 1, BLOCK),
+            "b.weight": random.normal(0, BLOCK**-0.5, (BLOCK, WIDTH)), "b.bias": numpy.zeros(WIDTH)}
+    nodes = [helper.make_node("Gemm", ["x", "a.weight", "a.bias"], ["h"]), helper.make_node("Relu", ["h"], ["r"]),
+             helper.make_node("Gemm", ["r", "b.weight", "b.bias"], ["y"])]
+    layers = ask(tmp_path / "m.onnx", nodes, held, [ROWS, WIDTH], "rowwise")
+    h = random.normal(0, 1, (1 << 16, WIDTH)) @ held["a.weight"] + held["a.bias"]
+    true = (h <= 0).all(1).mean()
+    assert true > 0.02
+    assert true / 1.5 < layers["y"]["fprop"]["x"]["zero"] < true * 1.5
