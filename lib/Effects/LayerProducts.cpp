@@ -15,6 +15,7 @@
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Effects/ProductEffects.h"
+#include "mpopt/Gradients/BackwardSpreadContext.h"
 #include "mpopt/Gradients/GradientAnalysis.h"
 #include "mpopt/Hazards/FlushedShare.h"
 #include "mpopt/Hazards/Zeros.h"
@@ -289,14 +290,28 @@ const OperandError &ScaledLayers::errorOf(const ScaledOperand &operand) {
   return entry->second;
 }
 
+/// Elements that share a scale are of several positions or samples.
+static bool isAlongPositions(const ScaledOperand &operand,
+                             const GradientAnalysis &gradients) {
+  const Spread &spread = gradients.spread(operand.input);
+  std::optional<size_t> axis = operand.layout.firstContracted();
+  return axis && (int(*axis) == spread.axes.batch ||
+                  spread.axes.isPosition(int64_t(*axis)));
+}
+
 OperandError ScaledLayers::computeError(const ScaledOperand &operand) const {
   if (!gradients.isGradient(operand.input))
     return mpopt::errorOf(operand, ranges);
   GradientEstimate known = gradients.estimate(operand.input);
-  return mpopt::errorOf(
-      operand,
-      ExpectedNumbers{gradients.of(operand.input), known.zero, known.absMax},
-      ranges.context());
+  ExpectedNumbers numbers{gradients.of(operand.input), known.zero,
+                          known.absMax};
+  const Hits *hits = gradients.hits(operand.input);
+  // Bounded are the hits of a cross entropy, not those of a table's rows.
+  if (hits && gradients.spread(operand.input).bounded &&
+      hits->share.groups() == numbers.value.groups())
+    numbers.targets.emplace(TargetElements{
+        hits->share, hits->rest, !isAlongPositions(operand, gradients)});
+  return mpopt::errorOf(operand, numbers, ranges.context());
 }
 
 static double squareOf(const AbstractValue &value) {
@@ -353,9 +368,7 @@ double ScaledLayers::zeroGroups(const ScaledOperand &operand) {
     return 1;
   if (operand.scaling.grain == Grain::Tensor)
     return 0;
-  std::optional<size_t> axis = operand.layout.firstContracted();
-  bool alongPositions = axis && (int(*axis) == spread.axes.batch ||
-                                 spread.axes.isPosition(int64_t(*axis)));
+  bool alongPositions = isAlongPositions(operand, gradients);
   double dead = shareOfDeadGroups(operand, alongPositions, gradients, ranges);
   if (alongPositions && operand.scaling.grain == Grain::Row)
     return dead;

@@ -403,6 +403,9 @@ const AbstractValue &GradientAnalysis::of(Value gradient) const {
 const Spread &GradientAnalysis::spread(Value value) const {
   return driver->spread(value);
 }
+const Hits *GradientAnalysis::hits(Value gradient) const {
+  return driver->hits(gradient);
+}
 double GradientAnalysis::samples() const { return driver->samples(); }
 
 GradientEstimate GradientAnalysis::estimate(Value gradient) const {

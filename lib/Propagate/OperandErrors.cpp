@@ -4,6 +4,7 @@
 #include "mpopt/Propagate/OperandErrors.h"
 
 #include "ActivationError.h"
+#include "ScaleGroups.h"
 
 #include "mpopt/Dialect/Calibration.h"
 #include "mpopt/Dialect/Match.h"
@@ -15,7 +16,7 @@
 #include "mpopt/Ranges/Value/TransferContext.h"
 #include "mpopt/Ranges/Weights/ScaledWeights.h"
 
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/DenseMap.h"
 
 #include <cmath>
 #include <numbers>
@@ -208,36 +209,9 @@ static OperandError errorOfWeights(const ScaledWeights &weights,
 // Activations
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// The scales of an operand of which moments are known.
-class ExpectedScales {
-public:
-  ExpectedScales(const ScaledOperand &operand, const ExpectedNumbers &numbers,
-                 TransferContext &ctx);
-
-  /// The format in which the group's elements are stored, for a largest element
-  /// that is `larger` times as large as expected.
-  StorageFormat formatOf(size_t group, double larger = 1) const {
-    Interval span = spans[keys[group]];
-    return operand.scaling.of({span.lo * larger, span.hi * larger},
-                              most * larger);
-  }
-  Interval span(size_t group) const { return spans[keys[group]]; }
-
-private:
-  uint64_t keyOf(ArrayRef<int64_t> at, ArrayRef<int64_t> dims) const;
-  double countOf(ArrayRef<int64_t> dims) const;
-
-  const ScaledOperand &operand;
-  SmallVector<size_t> keys;
-  std::vector<Interval> spans;
-  double most = 0;
-};
-} // namespace
-
 /// The scale group of a group of elements, as far as it tells them apart.
-uint64_t ExpectedScales::keyOf(ArrayRef<int64_t> at,
-                               ArrayRef<int64_t> dims) const {
+static uint64_t keyOf(const ScaledOperand &operand, ArrayRef<int64_t> at,
+                      ArrayRef<int64_t> dims) {
   const OperandScaling &scaling = operand.scaling;
   if (scaling.grain == OperandScaling::Grain::Tensor)
     return 0;
@@ -254,7 +228,7 @@ uint64_t ExpectedScales::keyOf(ArrayRef<int64_t> at,
 }
 
 /// The elements of one group that share a scale.
-double ExpectedScales::countOf(ArrayRef<int64_t> dims) const {
+static double countOf(const ScaledOperand &operand, ArrayRef<int64_t> dims) {
   MaybeShape shape = getShape(operand.input);
   const OperandScaling &scaling = operand.scaling;
   double count = double(operand.layout.taps);
@@ -265,6 +239,51 @@ double ExpectedScales::countOf(ArrayRef<int64_t> dims) const {
              ? count
              : std::min(count, double(scaling.size));
 }
+
+ScaleGroups::ScaleGroups(const ScaledOperand &operand, ArrayRef<int64_t> dims,
+                         TransferContext &ctx) {
+  size_t groups = countGroups(dims);
+  each = operand.scaling.grain == OperandScaling::Grain::Tensor
+             ? ctx.elementsPerGroup(operand.input, groups)
+             : countOf(operand, dims);
+  llvm::DenseMap<uint64_t, size_t> known;
+  SmallVector<int64_t> at(dims.size(), 0);
+  for (size_t group = 0; group < groups; ++group) {
+    auto [entry, isNew] =
+        known.try_emplace(keyOf(operand, at, dims), known.size());
+    scaleOf.push_back(entry->second);
+    for (size_t axis = dims.size(); axis-- > 0;) {
+      if (++at[axis] < dims[axis])
+        break;
+      at[axis] = 0;
+    }
+  }
+  count = known.size();
+}
+
+namespace {
+/// The scales of an operand of which moments are known.
+class ExpectedScales {
+public:
+  ExpectedScales(const ScaledOperand &operand, const ExpectedNumbers &numbers,
+                 TransferContext &ctx);
+
+  /// The format in which the group's elements are stored, for a largest element
+  /// that is `larger` times as large as expected.
+  StorageFormat formatOf(size_t group, double larger = 1) const {
+    Interval span = spans[groups.scaleOf[group]];
+    return operand.scaling.of({span.lo * larger, span.hi * larger},
+                              most * larger);
+  }
+  Interval span(size_t group) const { return spans[groups.scaleOf[group]]; }
+
+private:
+  const ScaledOperand &operand;
+  ScaleGroups groups;
+  std::vector<Interval> spans;
+  double most = 0;
+};
+} // namespace
 
 /// Without the zeros among them.
 static Cell withoutZeros(const Cell &cell, double zero) {
@@ -280,34 +299,23 @@ static Cell withoutZeros(const Cell &cell, double zero) {
 ExpectedScales::ExpectedScales(const ScaledOperand &operand,
                                const ExpectedNumbers &numbers,
                                TransferContext &ctx)
-    : operand(operand) {
+    : operand(operand), groups(operand, numbers.value.dims(), ctx) {
   const AbstractValue &value = numbers.value;
   bool ofTensor = operand.scaling.grain == OperandScaling::Grain::Tensor;
-  ArrayRef<int64_t> dims = value.dims();
-  llvm::MapVector<uint64_t, SmallVector<ScaleMember>> members;
+  std::vector<SmallVector<ScaleMember>> members(groups.count);
   Interval all = {0, 0};
-  SmallVector<int64_t> at(dims.size(), 0);
-  double each = ofTensor ? ctx.elementsPerGroup(operand.input, value.groups())
-                         : countOf(dims);
-  each *= 1 - numbers.zero;
+  double each = groups.each * (1 - numbers.zero);
   for (size_t group = 0; group < value.groups(); ++group) {
     Cell cell = withoutZeros(value.cell(group), numbers.zero);
     all = hull(all, Interval{cell.likelyLo, cell.likelyHi});
-    auto [entry, isNew] = members.try_emplace(keyOf(at, dims));
-    entry->second.push_back({each, cell.mean, cell.variance});
-    keys.push_back(size_t(entry - members.begin()));
-    for (size_t axis = dims.size(); axis-- > 0;) {
-      if (++at[axis] < dims[axis])
-        break;
-      at[axis] = 0;
-    }
+    members[groups.scaleOf[group]].push_back({each, cell.mean, cell.variance});
   }
   if (numbers.largest > all.maxAbs())
     all = Interval::symmetric(numbers.largest);
   if (numbers.calibrated && ofTensor)
     all = *numbers.calibrated;
   most = all.maxAbs();
-  for (const auto &[key, list] : members) {
+  for (ArrayRef<ScaleMember> list : members) {
     if (ofTensor) {
       spans.push_back(all);
       continue;
@@ -406,6 +414,20 @@ static double shareOfNonZero(Value value, const RangeAnalysis &ranges) {
   return std::max(share / double(x.groups()), 0x1p-10);
 }
 
+void mpopt::setAlong(OperandError &result, const ScaledOperand &operand,
+                     ArrayRef<NumberAndError> numbers) {
+  ArrayRef<int64_t> dims = result.error.dims();
+  std::optional<size_t> axis = operand.layout.firstContracted();
+  size_t count = axis ? size_t(dims[*axis]) : 1;
+  result.along.resize(count);
+  size_t inner = countBehind(dims, axis);
+  for (auto [group, number] : llvm::enumerate(numbers)) {
+    NumberAndError &along = result.along[group / inner % count];
+    along.square += number.square * double(count) / double(numbers.size());
+    along.error += number.error * double(count) / double(numbers.size());
+  }
+}
+
 OperandError mpopt::errorOf(const ScaledOperand &operand,
                             const ExpectedNumbers &expected,
                             TransferContext &ctx) {
@@ -415,6 +437,8 @@ OperandError mpopt::errorOf(const ScaledOperand &operand,
   if (!value.hasLikely() || value.rank() != operand.layout.axes.size())
     return result;
   result.error.source = LikelySource::Propagated;
+  if (expected.targets)
+    return errorOfTargets(operand, expected, ctx);
   ExpectedScales scales(operand, expected, ctx);
   bool clips = operand.scaling.rounding == OperandScaling::Rounding::Floor;
   double live = 1 - expected.zero;
@@ -455,15 +479,7 @@ OperandError mpopt::errorOf(const ScaledOperand &operand,
     cells[group] = Cell{0, 0, 0, square, 0, 0};
   }
   result.byClipping = all > 0 ? byClipping / all : 0;
-  std::optional<size_t> axis = operand.layout.firstContracted();
-  int64_t count = axis ? value.dims()[*axis] : 1;
-  result.along.resize(size_t(count));
-  size_t inner = countBehind(value.dims(), axis);
-  for (auto [group, number] : llvm::enumerate(numbers)) {
-    NumberAndError &along = result.along[group / inner % size_t(count)];
-    along.square += number.square * double(count) / double(value.groups());
-    along.error += number.error * double(count) / double(value.groups());
-  }
+  setAlong(result, operand, numbers);
   return result;
 }
 

@@ -23,6 +23,7 @@
 namespace mpopt {
 
 class RangeAnalysis;
+struct Hits;
 
 /// The elements of one gradient, over a batch.
 struct GradientEstimate {
@@ -55,6 +56,8 @@ public:
   /// The estimates of a gradient's groups.
   const AbstractValue &of(mlir::Value gradient) const;
   const Spread &spread(mlir::Value value) const;
+  /// The hits of a gradient; null if all elements are alike.
+  const Hits *hits(mlir::Value gradient) const;
   GradientEstimate estimate(mlir::Value gradient) const;
   /// The shares of the non-zero elements with 2^e <= |g| < 2^(e+1), by e; those
   /// below a thousandth are left out.

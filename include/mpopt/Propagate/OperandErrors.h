@@ -58,6 +58,17 @@ double roundingSquareOf(double mean, double variance,
 double scalingSquareOf(double mean, double variance,
                        const StorageFormat &format);
 
+/// The gradient of a cross entropy, by the groups of its numbers: the elements
+/// of the targets, p - 1, are far larger than the others, p.
+struct TargetElements {
+  /// The share of targets among the elements, and the mean square of the
+  /// others.
+  const AbstractValue &share, &rest;
+  /// Elements that share a scale hold one target at most: they are the classes
+  /// of one position.
+  bool ofOnePosition;
+};
+
 /// The expected numbers of an operand.
 struct ExpectedNumbers {
   const AbstractValue &value;
@@ -67,6 +78,8 @@ struct ExpectedNumbers {
   double largest = 0;
   /// The range by which a calibration settled the scale of the tensor.
   std::optional<Interval> calibrated = {};
+  /// The targets among the elements.
+  std::optional<TargetElements> targets = {};
 };
 /// The error of an operand that is no constant, or whose elements are not read.
 OperandError errorOf(const ScaledOperand &operand,

@@ -110,6 +110,34 @@ def test_signal_to_noise_is_that_of_a_step(tmp_path, rows):
         assert true / FACTOR < gradient["expected_error"] < true * FACTOR
 
 
+CLASSES = 512
+
+
+@pytest.mark.parametrize("recipe", ["current", "rowwise"])
+def test_targets_of_a_cross_entropy_are_the_largest_of_their_scale(tmp_path, recipe):
+    """p - 1 of the target has nearly all of a gradient's square, and a format reads the largest element as it is."""
+    random = np.random.default_rng(1)
+    weights = [random.normal(0, WIDTH ** -0.5, (WIDTH, size)).astype("f4") for size in (WIDTH, CLASSES)]
+    nodes = [helper.make_node("MatMul", ["x", "w0"], ["h"], "first"), helper.make_node("Tanh", ["h"], ["a"], "tanh"),
+             helper.make_node("MatMul", ["a", "w1"], ["y"], "head")]
+    graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [BATCH, WIDTH])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [BATCH, CLASSES])],
+                              [numpy_helper.from_array(w, f"w{layer}") for layer, w in enumerate(weights)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), tmp_path / "net.onnx")
+    done = run_mpopt("--check", tmp_path / "net.onnx", "--train", "--loss", "cross-entropy:y", "--format", "json", "--fail-on", "never",
+                     "--input", "x=-8:8", "--input", "x~0,1", "--precision", f"fp8:{recipe}")
+    assert done.returncode == 0, done.stderr
+    head = json.loads(done.stdout)["training"]["fp8"]["gemms"][1]
+    x = np.tanh(random.normal(0, 1, (BATCH, WIDTH)) @ weights[0])
+    logits = x @ weights[1]
+    dy = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    dy[np.arange(BATCH), random.integers(0, CLASSES, BATCH)] -= 1
+    rows = recipe == "rowwise"
+    e4, e5 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fn if rows else ml_dtypes.float8_e5m2
+    assert head["dgrad"]["snr_db"] == pytest.approx(decibels(dy, weights[1].T.astype("f8"), (e5, e4), rows), abs=DECIBELS)
+    assert head["wgrad"]["snr_db"] == pytest.approx(decibels(x.T, dy, (e4, e5), rows), abs=AGREED)
+
+
 def test_scales_of_rows_flush_what_spans_more_than_e4m3(tmp_path):
     weights = make_weights(outlier=2.0 ** -24)
     report = check(tmp_path, weights, "--precision", "fp8:rowwise")
