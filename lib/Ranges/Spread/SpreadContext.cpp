@@ -6,6 +6,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Numerics/Likely.h"
@@ -176,6 +177,35 @@ static void keepFacts(SpreadContext &ctx, const MaybeShape &shape,
     spread.zero = first.zero;
 }
 
+/// The spread of an operand in front of copies that were made along channels of
+/// another operand: a mean over channels that is subtracted from them. Copies
+/// along positions keep the role that ExpandOp gives all copies.
+static std::optional<Spread> spreadOfCopied(SpreadContext &ctx, Value operand,
+                                            ArrayRef<int64_t> shape) {
+  auto copies = getMaker<mp::ExpandOp>(operand);
+  MaybeShape from = copies ? getShape(copies.getInput()) : std::nullopt;
+  if (!from || from->size() != shape.size())
+    return std::nullopt;
+  Spread before = ctx.spread(copies.getInput());
+  auto has = [&](Value other, size_t axis) {
+    MaybeShape own = getShape(other);
+    const AxisRoles &roles = ctx.spread(other).axes;
+    return other != operand && own && own->size() == shape.size() &&
+           (*own)[axis] == shape[axis] && roles.batch >= 0 &&
+           roles.batch != int(axis) && !roles.isPosition(int64_t(axis));
+  };
+  bool isCopied = false;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if ((*from)[axis] == shape[axis])
+      continue;
+    isCopied = true;
+    if (llvm::none_of(ctx.op()->getOperands(),
+                      [&](Value other) { return has(other, axis); }))
+      return std::nullopt;
+  }
+  return isCopied ? std::optional<Spread>(std::move(before)) : std::nullopt;
+}
+
 Spread SpreadContext::combineOperands(OpResult result) {
   Spread spread;
   MaybeShape shape = getShape(result);
@@ -185,9 +215,13 @@ Spread SpreadContext::combineOperands(OpResult result) {
   double factors = -1;
   SmallVector<std::pair<Value, const Spread *>, 4> parts;
   bool varies = false;
-  for (Value operand : current->getOperands()) {
+  std::vector<std::optional<Spread>> copied;
+  for (Value operand : current->getOperands())
+    copied.push_back(spreadOfCopied(*this, operand, *shape));
+  for (auto [operand, before] :
+       llvm::zip_equal(current->getOperands(), copied)) {
     MaybeShape own = getShape(operand);
-    const Spread &its = this->spread(operand);
+    const Spread &its = before ? *before : this->spread(operand);
     if (!own || own->size() > rank || its.axes.batch < 0)
       continue;
     unsigned shift = rank - own->size();

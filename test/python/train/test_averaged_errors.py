@@ -105,3 +105,30 @@ def test_small_part_beside_a_large_one(tmp_path):
              helper.make_node("MatMul", ["c", "out.weight"], ["z"]), helper.make_node("Mul", ["z", "size"], ["y"])]
     said = expected_errors(tmp_path / "m.onnx", nodes, held | {"size": size}, {"x": 1}, [BATCH, POSITIONS + 1, WIDTH])
     assert said["weight"] < 0.5, said
+
+
+def test_positions_behind_a_mean_square_of_channels(tmp_path):
+    """The gradient of a norm's mean square is one for all channels of a position, which are no positions for that: products over channels add up
+    independent errors. Three layers of averages over positions behind such norms, whose errors positions have in common."""
+    draw = numpy.random.default_rng(3).normal
+    held = {f"{name}{layer}": draw(0, WIDTH**-0.5 / 2, (WIDTH, WIDTH)) for layer in range(3) for name in ("v", "o")}
+    nodes, x = [helper.make_node("Softmax", ["s"], ["p"], axis=-1)], "x"
+    for layer in range(3):
+        own = [f"{name}{layer}" for name in ("square", "mean", "root", "norm", "value", "average", "out", "sum")]
+        nodes += [helper.make_node("Pow", [x, "two"], own[:1]), helper.make_node("ReduceMean", own[:1], own[1:2], axes=[-1]),
+                  helper.make_node("Sqrt", own[1:2], own[2:3]), helper.make_node("Div", [x, own[2]], own[3:4]),
+                  helper.make_node("MatMul", [own[3], f"v{layer}"], own[4:5]), helper.make_node("MatMul", ["p", own[4]], own[5:6]),
+                  helper.make_node("MatMul", [own[5], f"o{layer}"], own[6:7]),
+                  helper.make_node("Add", [x, own[6]], ["y"] if layer == 2 else own[7:])]
+        x = own[7]
+    said = expected_errors(tmp_path / "m.onnx", nodes, held | {"two": numpy.array(2)}, {"x": 0.25, "s": 1}, SHAPE)
+
+    def run(p, product, x, s):
+        x = x / 4
+        for layer in range(3):
+            norm = x / (x**2).mean(-1, keepdim=True).sqrt()
+            x = x + product(torch.softmax(s, -1) @ product(norm, p[f"v{layer}"]), p[f"o{layer}"])
+        return x
+    for name in ("v0", "o0"):
+        true = true_error(held, name, run)
+        assert true / 2 < said[name] < true * 2, (name, said[name], true)
