@@ -11,8 +11,9 @@ using namespace mpopt;
 
 /// The bias is mostly there to cancel the mean, or it is not evidence.
 static constexpr double kLeastCorrelation = 0.5;
-/// The correlation of n unrelated pairs has the standard deviation 1 / sqrt(n):
-/// so many of them come by chance once in ten thousand layers.
+/// The sum of products of unrelated pairs has the variance sum_n (a_n b_n)^2,
+/// of which one channel that is far larger than others has the most: so many
+/// deviations come by chance once in ten thousand layers.
 static constexpr double kLeastDeviations = 3.7;
 
 /// Estimates that are off by less are not moved. What a rectifier makes of
@@ -25,16 +26,17 @@ static constexpr double kTolerance = 2;
 double mpopt::scaleByBias(llvm::ArrayRef<double> means,
                           llvm::ArrayRef<double> biases) {
   assert(means.size() == biases.size() && "a bias for each channel");
-  double products = 0, squares = 0, biasSquares = 0;
+  double products = 0, variance = 0, squares = 0, biasSquares = 0;
   for (size_t n = 0; n < means.size(); ++n) {
-    products -= means[n] * biases[n];
+    double product = -means[n] * biases[n];
+    products += product;
+    variance += product * product;
     squares += means[n] * means[n];
     biasSquares += biases[n] * biases[n];
   }
   double correlation = products / std::sqrt(squares * biasSquares);
-  double needed = std::max(kLeastCorrelation,
-                           kLeastDeviations / std::sqrt(double(means.size())));
-  if (!(correlation >= needed))
+  if (!(correlation >= kLeastCorrelation) ||
+      !(products >= kLeastDeviations * std::sqrt(variance)))
     return 1;
   double ratio = std::sqrt(biasSquares / squares);
   return std::clamp(1.0, ratio * correlation / kTolerance,

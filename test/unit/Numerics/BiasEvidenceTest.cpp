@@ -51,6 +51,11 @@ TEST(BiasEvidence, NeedsCorrelation) {
   EXPECT_EQ(same.scale(), 1);
   // Few channels agree by chance.
   EXPECT_EQ(Folded(100, 0.1, 8).scale(), 1);
+  // One channel that is far larger than the others has a correlation of 1.
+  Folded one(100, 10);
+  one.means[7] = 1e5;
+  one.biases[7] = -300;
+  EXPECT_EQ(one.scale(), 1);
   EXPECT_EQ(scaleByBias({}, {}), 1);
   EXPECT_EQ(scaleByBias({0, 0}, {1, 2}), 1);
 }
