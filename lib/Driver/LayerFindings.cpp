@@ -112,7 +112,7 @@ void LayerFaults::judgeFlushed() {
     double share = 0;
     for (const LayerReport::Product &product : layer.products)
       for (const LayerReport::Operand &operand : product.operands)
-        if (operand.role == "dy")
+        if (operand.role == "dy" && product.isComputed)
           share = std::max(share, operand.flushed);
     if (!(share >= kLost && layer.effect > report.keep.back().aim))
       continue;
@@ -165,7 +165,7 @@ void LayerFaults::judgeZeros() {
   for (const LayerReport &layer : report.layers)
     for (const LayerReport::Product &product : layer.products)
       for (const LayerReport::Operand &operand : product.operands)
-        if (operand.zero >= kSome)
+        if (operand.zero >= kSome && product.isComputed)
           return blame("fp8-zero-scale", *config.fp8.noEpsilon,
                        "guards nothing, and " + percent(operand.zero) +
                            " of the groups of " + Twine(operand.role) +

@@ -164,9 +164,10 @@ static void addImageGradients(mp::ConvGradOp op, Layer &layer,
     return;
   // A tap beside the image is no product of either.
   double inside = shareOfTaps(layer.op);
-  if (!isTransposed && !op.getInputGrad().use_empty()) {
+  if (!isTransposed) {
     LayerProduct product{LayerPass::InputGradient,
                          cast<OpResult>(op.getInputGrad())};
+    product.isComputed = !op.getInputGrad().use_empty();
     OperandLayout weight;
     weight.axes.assign(getShape(filter)->size(), AxisPart::Row);
     weight.axes[0] = AxisPart::Contracted;
@@ -209,6 +210,35 @@ void ScaledLayers::addGradient(Operation *op, Layer &layer) {
   layer.products.push_back(made);
 }
 
+/// The product that a layer would have if something in front of it learnt: what
+/// of the weight's gradient are positions are rows here.
+static void addLastGradient(Layer &layer) {
+  auto ofPass = [&](LayerPass pass) {
+    return llvm::find_if(layer.products, [&](const LayerProduct &product) {
+      return product.pass == pass;
+    });
+  };
+  auto weights = ofPass(LayerPass::WeightGradient);
+  if (weights == layer.products.end() || layer.n <= 0 ||
+      ofPass(LayerPass::InputGradient) != layer.products.end() ||
+      isa<mp::ConvTransposeOp>(layer.op))
+    return;
+  auto swapped = [](OperandLayout layout) {
+    for (AxisPart &part : layout.axes)
+      part = part == AxisPart::Row          ? AxisPart::Contracted
+             : part == AxisPart::Contracted ? AxisPart::Row
+                                            : part;
+    return layout;
+  };
+  const LayerProduct &own = layer.products.front();
+  LayerProduct product{LayerPass::InputGradient, weights->result, own.alpha};
+  setOperand(product, 0, weights->operands[1], swapped(weights->layouts[1]));
+  setOperand(product, 1, own.operands[1], swapped(own.layouts[1]));
+  product.terms = double(layer.n);
+  product.isComputed = false;
+  layer.products.push_back(product);
+}
+
 /// Ops of the backward graph have the locations of those that they are of.
 void ScaledLayers::findLayers() {
   llvm::DenseMap<Location, size_t> known;
@@ -231,6 +261,7 @@ void ScaledLayers::findLayers() {
       return product.pass == LayerPass::WeightGradient;
     });
   });
+  llvm::for_each(layers, addLastGradient);
 }
 
 std::vector<std::string> ScaledLayers::modules() const {
@@ -335,8 +366,16 @@ ScaledLayers::Estimate ScaledLayers::estimate(const Layer &layer,
   if (product.pass == LayerPass::Forward) {
     Operation *op = product.result.getOwner();
     result.signal = factor * signalOf(op, *getProductOperands(op), ranges);
-  } else {
+  } else if (product.isComputed) {
     result.signal = squareOf(gradients.of(product.result));
+  } else {
+    OperandError lhs = *result.operands[0], rhs = *result.operands[1];
+    for (NumberAndError &number : lhs.along)
+      number.error = number.square;
+    for (NumberAndError &number : rhs.along)
+      number.error = 0;
+    // Of independent terms: nothing is known of how they agree.
+    result.signal = factor * mpopt::noiseOf(product.terms, lhs, rhs);
   }
   result.noise = factor * mpopt::noiseOf(product.terms, *result.operands[0],
                                          *result.operands[1]);
@@ -347,8 +386,9 @@ AddedErrors ScaledLayers::errorsOf(const Fp8Recipe &recipe) {
   AddedErrors added;
   for (auto [index, layer] : llvm::enumerate(layers))
     for (const LayerProduct &product : layer.products)
-      added[product.result] = {estimate(layer, product, recipe).noise,
-                               unsigned(index)};
+      if (product.isComputed)
+        added[product.result] = {estimate(layer, product, recipe).noise,
+                                 unsigned(index)};
   return added;
 }
 
@@ -526,6 +566,7 @@ Fp8Report ScaledLayers::describe(const Fp8Recipe &recipe,
       Estimate known = estimate(layer, product, recipe);
       LayerReport::Product &its = row.products.emplace_back();
       its.name = nameOf(product.pass);
+      its.isComputed = product.isComputed;
       if (known.signal > 0 && known.noise > 0)
         its.decibels = 10 * std::log10(known.signal / known.noise);
       for (unsigned side : {0u, 1u}) {

@@ -75,8 +75,7 @@ TargetSizes::TargetSizes(const AbstractValue &value,
     return;
   }
   mean = std::min(share / std::max(live, 1e-9), 0.5);
-  double variation =
-      std::max(part - 1, 0.0) * std::pow((1 - mean) / mean, 2);
+  double variation = std::max(part - 1, 0.0) * std::pow((1 - mean) / mean, 2);
   deviation = std::sqrt(std::log1p(variation));
 }
 
@@ -140,14 +139,12 @@ static std::vector<Scale> findScales(const ScaledOperand &operand,
         {groups.each * live, 0, targets.rest.cell(group).mean / live});
   }
   for (auto [scale, members] : llvm::zip_equal(scales, others)) {
-    scale.chance = targets.ofOnePosition
-                       ? std::min(scale.targets / live, 1.0)
-                       : -std::expm1(-scale.targets);
+    scale.chance = targets.ofOnePosition ? std::min(scale.targets / live, 1.0)
+                                         : -std::expm1(-scale.targets);
     if (scale.chance > 0)
       scale.targets = targets.ofOnePosition ? 1 : scale.targets / scale.chance;
     scale.largest = std::min(expectedLargest(members), most);
-    scale.withTarget =
-        std::max(scale.largest, sizes.largestOf(scale.targets));
+    scale.withTarget = std::max(scale.largest, sizes.largestOf(scale.targets));
     setErrors(scale, operand.scaling, sizes, most);
   }
   return scales;
@@ -182,12 +179,10 @@ OperandError mpopt::errorOfTargets(const ScaledOperand &operand,
     double other = scale.chance * sizes.errorOfOthers(rest, beside);
     if (scale.chance < 1)
       other += (1 - scale.chance) * sizes.errorOfOthers(rest, alone);
-    double square =
-        share * scale.error + std::max(live - share, 0.0) * other;
+    double square = share * scale.error + std::max(live - share, 0.0) * other;
     numbers.push_back({meanSquare(value.cell(group)), square});
     cells[group] = Cell{0, 0, 0, square, 0, 0};
-    result.clipped +=
-        share / live * scale.clipped / double(value.groups());
+    result.clipped += share / live * scale.clipped / double(value.groups());
     // Scales of both kinds in their proportion.
     constexpr unsigned kEdges = 8;
     for (unsigned edge = value.groups() > kEdges ? kEdges - 1 : 0;

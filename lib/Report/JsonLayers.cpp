@@ -99,6 +99,8 @@ static void writeLayer(OStream &json, const LayerReport &layer) {
   json.attribute("effect", jsonNumber(layer.effect));
   for (const LayerReport::Product &product : layer.products)
     json.attributeObject(product.name, [&] {
+      if (!product.isComputed)
+        json.attribute("computed", false);
       json.attribute("snr_db", jsonNumber(product.decibels));
       for (const LayerReport::Operand &operand : product.operands)
         json.attributeObject(operand.role, [&] {

@@ -247,7 +247,7 @@ static std::vector<std::string> describeLayers(const Fp8Report &report) {
   const LayerReport::Product *product = nullptr;
   for (const LayerReport &layer : report.layers)
     for (const LayerReport::Product &its : layer.products)
-      if (!std::isnan(its.decibels) &&
+      if (its.isComputed && !std::isnan(its.decibels) &&
           (!product || its.decibels < product->decibels)) {
         worst = &layer;
         product = &its;

@@ -36,6 +36,9 @@ struct LayerProduct {
   std::array<OperandLayout, 2> layouts;
   /// The products that an element of the result is the sum of.
   double terms = 1;
+  /// False for the gradient of an input that nothing in front learns by; the
+  /// result is another product's then.
+  bool isComputed = true;
 };
 
 struct Layer {

@@ -35,6 +35,8 @@ struct LayerReport {
     /// Signal to noise; NaN if it is not known.
     double decibels = std::numeric_limits<double>::quiet_NaN();
     std::array<Operand, 2> operands;
+    /// False if it would be computed only if something in front learnt.
+    bool isComputed = true;
   };
 
   OpRef op;
