@@ -515,18 +515,36 @@ findKeptLayers(ArrayRef<double> all, ArrayRef<std::vector<double>> by,
                   });
 }
 
+/// True if a step with these errors is as far off as one with those: powers of
+/// two move no rounding, so that recipes may differ in nothing for a model.
+static bool areAlike(const AddedErrors &these, const AddedErrors &those) {
+  // Chosen: a percent of a variance is half a percent of an error.
+  constexpr double kTolerance = 0.01;
+  return llvm::all_of(these, [&](const auto &entry) {
+    double other = those.lookup(entry.first).square, own = entry.second.square;
+    return own == other || std::fabs(own - other) <= kTolerance * other;
+  });
+}
+
 void ScaledLayers::choose(Fp8Report &report, double own, GradientErrors &errors,
                           ArrayRef<double> aims) {
   llvm::SmallVector<std::pair<const Fp8Recipe *, double>> known;
+  std::vector<std::pair<AddedErrors, double>> walked;
+  if (!std::isnan(own))
+    walked.push_back({errorsOf(*Fp8Recipe::byName(report.recipe)), own});
   for (const Fp8Recipe &recipe : Fp8Recipe::all()) {
     if (!recipe.onHopper && !recipe.onBlackwell)
       continue;
-    if (recipe.name != report.recipe || std::isnan(own)) {
-      errors.walk(errorsOf(recipe));
-      known.push_back({&recipe, largest(errorsIn(errors))});
-    } else {
-      known.push_back({&recipe, own});
+    AddedErrors added = errorsOf(recipe);
+    auto alike = llvm::find_if(walked, [&](const auto &entry) {
+      return areAlike(added, entry.first);
+    });
+    if (alike == walked.end()) {
+      errors.walk(added);
+      alike = walked.insert(walked.end(),
+                            {std::move(added), largest(errorsIn(errors))});
     }
+    known.push_back({&recipe, alike->second});
   }
   for (double aim : aims)
     for (auto rank : {&Fp8Recipe::onHopper, &Fp8Recipe::onBlackwell}) {

@@ -70,8 +70,8 @@ StorageError mpopt::storageErrorOf(double mean, double variance,
   // Normal numbers of the format but for a part of (1/64)^3: the rest weighs
   // less than the formula is exact.
   constexpr double kFar = 64, kReach = 9;
-  if (!whole && deviation >= kFar * format.growsFrom() &&
-      std::fabs(mean) + kReach * deviation < edges.hi) {
+  bool isNormal = !whole && deviation >= kFar * format.growsFrom();
+  if (isNormal && std::fabs(mean) + kReach * deviation < edges.hi) {
     error.square = kRoundingSquare * u * u * (mean * mean + variance);
     return error;
   }
@@ -81,6 +81,8 @@ StorageError mpopt::storageErrorOf(double mean, double variance,
   // Both signs of the magnitudes from `lo` to `hi` that do not overflow.
   auto magnitudes = [&](double lo, double hi) {
     Part above = partWithin(lo, std::min(hi, edges.hi));
+    if (mean == 0 && edges.lo == -edges.hi)
+      return Part{2 * above.share, 0, 2 * above.second};
     Part below = partWithin(std::max(-hi, edges.lo), -lo);
     return Part{above.share + below.share, above.first + below.first,
                 above.second + below.second};
@@ -97,11 +99,12 @@ StorageError mpopt::storageErrorOf(double mean, double variance,
   if (overflow.below)
     replace(partWithin(-kInfinity, edges.lo), ends.lo);
   whole &= format.scale == 1;
-  double least = !whole          ? format.growsFrom()
+  double least = isNormal        ? 0
+                 : !whole        ? format.growsFrom()
                  : format.floats ? std::ldexp(1.0, int(format.floats->digits))
                                  : kInfinity;
   error.square += kRoundingSquare * u * u * magnitudes(least, kInfinity).second;
-  if (whole)
+  if (whole || isNormal)
     return error;
   replace(magnitudes(0, format.flushAt()), 0);
   double step = format.step();

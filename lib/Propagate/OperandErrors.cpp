@@ -120,20 +120,38 @@ static AbstractValue::Dims chooseGroups(const ScaledWeights &weights,
   return groups;
 }
 
-/// The group among `dims` of the element at a row-major index of `shape`.
-static size_t groupOf(int64_t index, ArrayRef<int64_t> shape,
-                      ArrayRef<int64_t> dims) {
-  size_t group = 0, stride = 1;
-  for (size_t axis = shape.size(); axis-- > 0;) {
-    int64_t at = index % shape[axis];
-    index /= shape[axis];
-    if (dims[axis] > 1) {
-      group += size_t(at) * stride;
-      stride *= size_t(dims[axis]);
+namespace {
+/// The group among `dims` of elements of `shape`, one after the other.
+class GroupWalk {
+public:
+  GroupWalk(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims)
+      : shape(shape), place(shape.size(), 0), strides(shape.size(), 0) {
+    for (size_t axis = shape.size(), stride = 1; axis-- > 0;)
+      if (dims[axis] > 1) {
+        strides[axis] = stride;
+        stride *= size_t(dims[axis]);
+      }
+  }
+
+  size_t at(size_t axis) const { return size_t(place[axis]); }
+  size_t group() const { return now; }
+  void next() {
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      now += strides[axis];
+      if (++place[axis] < shape[axis])
+        return;
+      now -= strides[axis] * size_t(shape[axis]);
+      place[axis] = 0;
     }
   }
-  return group;
-}
+
+private:
+  ArrayRef<int64_t> shape;
+  SmallVector<int64_t> place;
+  SmallVector<size_t> strides;
+  size_t now = 0;
+};
+} // namespace
 
 /// The elements between two that are next to each other along the axis.
 static size_t countBehind(ArrayRef<int64_t> dims, std::optional<size_t> axis) {
@@ -155,18 +173,17 @@ static OperandError errorOfWeights(const ScaledWeights &weights,
   // that it meets.
   if (!axis || dims[*axis] != 1 || int64_t(sizes.size()) != shape[*axis])
     sizes = {};
-  size_t count = axis ? size_t(shape[*axis]) : 1,
-         inner = countBehind(shape, axis);
+  size_t count = axis ? size_t(shape[*axis]) : 1;
   std::vector<StorageError> errors(countGroups(dims));
   result.along.resize(count);
   double clipped = 0, flushed = 0, nonZero = 0;
+  GroupWalk walk(shape, dims);
   for (auto [index, value] : llvm::enumerate(weights.values())) {
     const StorageFormat &format = weights.formatOf(index);
     double stored = format.round(value), error = stored - value;
-    size_t at = index / inner % count;
-    size_t group =
-        errors.size() == 1 ? 0 : groupOf(int64_t(index), shape, dims);
-    errors[group].add({error, error * error}, sizes.empty() ? 1 : sizes[at]);
+    size_t at = axis ? walk.at(*axis) : 0;
+    errors[walk.group()].add({error, error * error},
+                             sizes.empty() ? 1 : sizes[at]);
     NumberAndError &along = result.along[at];
     along.square += value * value;
     along.error += error * error;
@@ -174,6 +191,7 @@ static OperandError errorOfWeights(const ScaledWeights &weights,
     flushed += value != 0 && stored == 0;
     constexpr double kRounded = 1 + 0x1p-20; // of a scale in FP32
     clipped += std::fabs(value) > format.ends().maxAbs() * kRounded;
+    walk.next();
   }
   double size = double(weights.values().size());
   std::vector<Cell> cells;
