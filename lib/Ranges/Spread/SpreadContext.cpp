@@ -178,8 +178,8 @@ static void keepFacts(SpreadContext &ctx, const MaybeShape &shape,
 }
 
 /// The spread of an operand in front of copies that were made along channels of
-/// another operand: a mean over channels that is subtracted from them. Copies
-/// along positions keep the role that ExpandOp gives all copies.
+/// another operand, the last axis: a mean over channels that is subtracted from
+/// them. Copies along positions keep the role that ExpandOp gives all copies.
 static std::optional<Spread> spreadOfCopied(SpreadContext &ctx, Value operand,
                                             ArrayRef<int64_t> shape) {
   auto copies = getMaker<mp::ExpandOp>(operand);
@@ -199,7 +199,8 @@ static std::optional<Spread> spreadOfCopied(SpreadContext &ctx, Value operand,
     if ((*from)[axis] == shape[axis])
       continue;
     isCopied = true;
-    if (llvm::none_of(ctx.op()->getOperands(),
+    if (axis + 1 != shape.size() ||
+        llvm::none_of(ctx.op()->getOperands(),
                       [&](Value other) { return has(other, axis); }))
       return std::nullopt;
   }
