@@ -16,6 +16,7 @@
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Gradients/SoftmaxRows.h"
 #include "mpopt/Numerics/Likely.h"
@@ -91,6 +92,23 @@ static Value addChoice(SpreadContext &ctx, mp::WhereOp where, bool maskedFirst,
   return maskedFirst ? where.getRhs() : where.getLhs();
 }
 
+/// The value itself, also behind the codes in which a model keeps it.
+static Value peelCodes(Value value) {
+  for (;;) {
+    value = peel(value);
+    if (auto fake = value.getDefiningOp<mp::FakeQuantizeOp>()) {
+      value = fake.getInput();
+      continue;
+    }
+    auto numbers = value.getDefiningOp<mp::DequantizeOp>();
+    auto codes = numbers ? getMaker<mp::QuantizeOp>(numbers.getInput())
+                         : mp::QuantizeOp();
+    if (!codes)
+      return value;
+    value = codes.getInput();
+  }
+}
+
 /// The rows of a softmax over the last axis, whose logits are masked: chosen
 /// against a huge negative number, or with one added, wherever in a sum. What
 /// else is added to the scores varies with them.
@@ -99,7 +117,7 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
   MaybeShape shape = getShape(logits);
   SmallVector<Value> work = {logits};
   for (unsigned looked = 0; !work.empty(); ++looked) {
-    Value term = peel(work.pop_back_val());
+    Value term = peelCodes(work.pop_back_val());
     const AbstractValue &own = ctx.of(term);
     bool masked = own.negInf || own.hull().likelyLo < maskedBelow();
     auto where = term.getDefiningOp<mp::WhereOp>();
@@ -111,7 +129,7 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
     } else if (masked && sum && looked < kMostAddends) {
       llvm::append_range(work, llvm::reverse(sum->getOperands()));
     } else if (std::optional<double> share = shareAdded(own);
-               share && term != peel(logits)) {
+               share && term != peelCodes(logits)) {
       MaskRows mask = countLive(ctx, term, count, LiveElements::AboveMasked);
       if (mask.empty())
         mask = guessRows(*share, shape, double(count));
