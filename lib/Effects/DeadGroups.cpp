@@ -4,7 +4,10 @@
 #include "DeadGroups.h"
 
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/PoolingOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Dialect/Roles.h"
@@ -28,22 +31,65 @@ static bool isRectifier(Operation *op) {
   return op && hasRole(op, Role::Rectifier);
 }
 
-/// The number that is at most 0 where the value is 0; null if none is known.
-static Value findRectified(Value value) {
+namespace {
+/// The numbers all of which are at most 0 where a value is 0; null if none are
+/// known.
+struct Rectified {
+  Value x;
+  /// As many of an image as a pool reads.
+  double window = 1;
+  /// A gradient goes to one of as many, if any of them is above 0.
+  double rivals = 1;
+};
+} // namespace
+
+/// How many positions of an image a pool reads for one; nothing for other ops.
+static std::optional<double> windowOf(Operation *op) {
+  if (!isa_and_present<mp::MaxPoolOp, mp::AveragePoolOp,
+                       mp::GlobalAveragePoolOp, mp::GlobalMaxPoolOp,
+                       mp::ReduceMeanOp, mp::ReduceMaxOp>(op))
+    return std::nullopt;
+  MaybeShape from = getShape(op->getOperand(0)),
+             to = getShape(op->getResult(0));
+  auto all = getNumElements(from), left = getNumElements(to);
+  if (!all || !left || *left <= 0 || from->size() < 3 || to->size() < 2 ||
+      (*from)[0] != (*to)[0] || (*from)[1] != (*to)[1])
+    return std::nullopt;
+  double window = 1;
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<mp::MaxPoolOp, mp::AveragePoolOp>([&](auto pool) {
+        for (int64_t size : pool.getKernelShape())
+          window *= double(size);
+      })
+      .Default([&](Operation *) { window = double(*all) / double(*left); });
+  return window;
+}
+
+static Rectified findRectified(Value value) {
   Operation *op = getMaker(value, Peel::CastsAndViews);
   while (auto transpose = dyn_cast_if_present<mp::TransposeOp>(op))
     op = getMaker(transpose.getInput(), Peel::CastsAndViews);
   if (!op)
-    return Value();
+    return {};
   if (isRectifier(op))
-    return op->getOperand(0);
+    return {op->getOperand(0)};
+  if (std::optional<double> window = windowOf(op)) {
+    Operation *maker = getMaker(op->getOperand(0), Peel::CastsAndViews);
+    return isRectifier(maker) ? Rectified{maker->getOperand(0), *window}
+                              : Rectified();
+  }
   std::optional<Unary> passed = getFunctionOfGradient(op);
   if (!passed || passed->function != UnaryFunction::Relu)
-    return Value();
+    return {};
   // The gradient reads the rectifier's argument or its result.
-  Value x = op->getOperands().back();
-  Operation *maker = getMaker(x, Peel::InsertedCasts);
-  return isRectifier(maker) ? maker->getOperand(0) : x;
+  Rectified result = {op->getOperands().back()};
+  Operation *maker = getMaker(result.x, Peel::InsertedCasts);
+  if (isRectifier(maker))
+    result.x = maker->getOperand(0);
+  if (auto pool = op->getOperand(0).getDefiningOp<mp::MaxPoolGradOp>())
+    for (int64_t size : pool.getKernelShape())
+      result.rivals *= double(size);
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -68,36 +114,38 @@ namespace {
 /// sample what is alike in them; the rest is each element's own.
 class Channels {
 public:
-  Channels(const AbstractValue &numbers, const Spread &spread)
-      : numbers(numbers), steady(std::clamp(spread.steady, 0.0, 1.0)),
+  Channels(const AbstractValue &numbers, const Spread &spread, double window)
+      : numbers(numbers), window(window),
+        steady(std::clamp(spread.steady, 0.0, 1.0)),
         alike(std::clamp(spread.alike - steady, 0.0, 1 - steady)) {}
 
   /// The share of channels all of whose numbers are at most 0.
   double shareOfDead(double positions, double samples) const {
     double share = 0;
     for (const Cell &cell : numbers.cells())
-      share += ofCell(cell, positions, samples) / double(numbers.groups());
+      share +=
+          ofCell(cell, positions * window, samples) / double(numbers.groups());
     return share;
   }
-
-private:
   double ofCell(const Cell &cell, double positions, double samples) const;
 
+private:
   const AbstractValue &numbers;
-  double steady, alike;
+  double window, steady, alike;
 };
 } // namespace
 
 double Channels::ofCell(const Cell &cell, double positions,
                         double samples) const {
-  double deviation = std::sqrt(cell.variance),
+  // A single position has nothing in common with others.
+  double alike = positions > 1 ? this->alike : 0,
+         deviation = std::sqrt(cell.variance),
          own = std::sqrt(std::max(1 - steady - alike, 0.0)) * deviation;
   constexpr double kNone = 0; // the mean, where nothing is in common
   auto drawsOf = [&](double part) {
     return part > 0 ? normalMiddles() : ArrayRef(kNone);
   };
-  ArrayRef<double> ofAll = drawsOf(steady),
-                   ofSample = drawsOf(positions > 1 ? alike : 0);
+  ArrayRef<double> ofAll = drawsOf(steady), ofSample = drawsOf(alike);
   double share = 0;
   for (double far : ofAll) {
     double sample = 0;
@@ -242,13 +290,14 @@ static std::optional<double> shareOfImage(const ScaledOperand &operand,
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// The share of groups along channels of which all are at most 0, each for
-/// itself.
-static double shareOfDeadRows(const ScaledOperand &operand, Value rectified,
+/// The share of groups along channels of which all are 0, each for itself.
+static double shareOfDeadRows(const ScaledOperand &operand,
+                              const Rectified &rectified,
+                              const Channels &channelsOf,
                               const RangeAnalysis &ranges) {
   std::optional<size_t> axis = operand.layout.firstContracted();
   MaybeShape shape = getShape(operand.input);
-  if (!axis || getShape(rectified) != shape || (*shape)[*axis] <= 0 ||
+  if (!axis || getShape(rectified.x) != shape || (*shape)[*axis] <= 0 ||
       operand.layout.taps != 1)
     return 0;
   int64_t channels = (*shape)[*axis],
@@ -256,15 +305,14 @@ static double shareOfDeadRows(const ScaledOperand &operand, Value rectified,
                      ? std::min(operand.scaling.size, channels)
                      : channels;
   AbstractValue numbers =
-      ranges.preRounding(rectified).keeping({int64_t(*axis)});
+      ranges.preRounding(rectified.x).keeping({int64_t(*axis)});
   double perGroup = double(channels) / double(numbers.groups()), sum = 0;
   for (int64_t from = 0; from < channels; from += size) {
     double share = 1;
     for (int64_t at = from; at < std::min(from + size, channels); ++at) {
       Cell cell = numbers.cell(size_t(double(at) / perGroup));
-      double deviation = std::sqrt(cell.variance);
-      share *= deviation > 0 ? normalShareBelow(-cell.mean / deviation)
-                             : cell.mean <= 0;
+      double dead = channelsOf.ofCell(cell, rectified.rivals, 1);
+      share *= 1 - (1 - dead) / rectified.rivals;
     }
     sum += share;
   }
@@ -282,10 +330,12 @@ double mpopt::shareOfDeadGroups(const ScaledOperand &operand,
   MaybeShape shape = getShape(operand.input);
   if (!shape)
     return 0;
-  Value x = findRectified(operand.input);
+  Rectified rectified = findRectified(operand.input);
+  Value x = rectified.x;
   std::optional<Channels> channels;
   if (x && ranges.preRounding(x).hasLikely())
-    channels.emplace(ranges.preRounding(x), gradients.spread(x));
+    channels.emplace(ranges.preRounding(x), gradients.spread(x),
+                     rectified.window);
   const OperandScaling &scaling = operand.scaling;
   bool isBlock = scaling.grain == OperandScaling::Grain::Block;
   if (isBlock)
@@ -295,7 +345,7 @@ double mpopt::shareOfDeadGroups(const ScaledOperand &operand,
   if (!channels)
     return 0;
   if (!alongPositions)
-    return shareOfDeadRows(operand, x, ranges);
+    return shareOfDeadRows(operand, rectified, *channels, ranges);
   SmallVector<int64_t> summed;
   for (auto [axis, part] : llvm::enumerate(operand.layout.axes))
     if (part == AxisPart::Contracted)

@@ -99,3 +99,32 @@ def test_rows_of_rectified_channels(tmp_path):
     true = (h <= 0).all(1).mean()
     assert true > 0.02
     assert true / 1.5 < layers["y"]["fprop"]["x"]["zero"] < true * 1.5
+
+
+def test_rectified_channels_that_a_pool_reads(tmp_path):
+    """A maximum is 0 where its window is, a mean where the image is, and a maximum's gradient goes to one position of a window."""
+    random = numpy.random.default_rng(5)
+    held = {"d.weight": random.normal(0, 0.6, (3, 3, 1, 1)), "a.weight": random.normal(0, 0.6, (4, 3, 1, 1)), "a.bias": numpy.full(4, -2.0),
+            "b.weight": random.normal(0, 0.6, (8, 4, 1, 1)), "c.weight": random.normal(0, 1, (4, 16))}
+    first = [helper.make_node("Conv", ["x", "d.weight"], ["z"]), helper.make_node("Conv", ["z", "a.weight", "a.bias"], ["h"]),
+             helper.make_node("Relu", ["h"], ["r"])]
+    direct = [helper.make_node("Conv", ["x", "a.weight", "a.bias"], ["h"]), first[2]]
+    largest = [helper.make_node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2], strides=[2, 2]), helper.make_node("Conv", ["p", "b.weight"], ["y"])]
+    mean = [helper.make_node("GlobalAveragePool", ["r"], ["p"]), helper.make_node("Flatten", ["p"], ["f"]),
+            helper.make_node("MatMul", ["f", "c.weight"], ["y"])]
+    pooled, picked, whole = [], [], []
+    for _ in range(400):
+        image = random.normal(0, 1, (8, 8, 8, 3))
+        a = held["a.weight"][:, :, 0, 0].T
+        whole.append((image @ a + held["a.bias"] <= 0).all((0, 1, 2)).mean())
+        windows = (image @ held["d.weight"][:, :, 0, 0].T @ a + held["a.bias"]).reshape(8, 4, 2, 4, 2, 4).transpose(0, 1, 3, 2, 4, 5).reshape(8, 16, 4, 4)
+        pooled.append((windows <= 0).all(2).reshape(-1, BLOCK, 4).all(1).mean())
+        picked.append((((windows <= 0) | (windows < windows.max(2, keepdims=True))).all(3)).mean())
+    layers = ask(tmp_path / "m.onnx", first + largest, {k: v for k, v in held.items() if k != "c.weight"}, [8, 3, 8, 8], "nvfp4")
+    said = [layers["y"]["wgrad"]["x"]["zero"], layers["h"]["dgrad"]["dy"]["zero"]]
+    layers = ask(tmp_path / "n.onnx", direct + mean, {k: v for k, v in held.items() if k not in ("b.weight", "d.weight")}, [8, 3, 8, 8], "rowwise")
+    said.append(layers["y"]["wgrad"]["x"]["zero"])
+    for found, draws in zip(said, (pooled, picked, whole)):
+        true = numpy.mean(draws)
+        assert true > 0.002
+        assert true / 1.5 < found < true * 1.5, (said, true)
