@@ -8,6 +8,7 @@
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
+#include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Gradients/GradientAnalysis.h"
@@ -215,9 +216,12 @@ static double squaredBellOf(const Cell &x) {
 /// it all; sigmoid(x) - t by sigmoid'(x) e, x - t by e; targets are
 /// independent of predictions, as nothing has been learnt.
 double GradientMoments::errorOfLoss(Operation *op, Value operand) const {
+  // The loss that a model holds itself hands on log softmax of its logits.
+  if (Operation *loss = getMaker(operand); loss && hasRole(loss, Role::Loss))
+    operand = loss->getOperand(0);
   const Cell at = estimate(operand).hull();
   double error = of(operand).error;
-  if (isa<mp::CrossEntropyGradOp>(op)) {
+  if (isa<mp::CrossEntropyGradOp, mp::SoftmaxCrossEntropyGradOp>(op)) {
     double count = countLast(operand);
     double square = collisionsOf(count, at.variance) + 1 - 2 / count;
     return square > 0 ? error * logitSquare({count}, count, at.variance) *

@@ -221,7 +221,7 @@ static void addLastGradient(Layer &layer) {
   auto weights = ofPass(LayerPass::WeightGradient);
   if (weights == layer.products.end() || layer.n <= 0 ||
       ofPass(LayerPass::InputGradient) != layer.products.end() ||
-      isa<mp::ConvTransposeOp>(layer.op))
+      !getProductOperands(weights->result.getOwner()))
     return;
   auto swapped = [](OperandLayout layout) {
     for (AxisPart &part : layout.axes)

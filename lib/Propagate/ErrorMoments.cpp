@@ -175,10 +175,11 @@ void ErrorMoments::transfer(Operation *op, OpKind kind) {
     return isFloat(operand) && !isKnown(operand);
   };
   bool lacks = llvm::any_of(op->getOperands(), isMissing);
-  // Codes of exact numbers have errors, too.
+  // Codes of exact numbers have errors, too; shapes have none.
   bool hasErrors =
-      llvm::any_of(op->getOperands(),
-                   [&](Value operand) { return of(operand).error > 0; }) ||
+      (kind != OpKind::Source &&
+       llvm::any_of(op->getOperands(),
+                    [&](Value operand) { return of(operand).error > 0; })) ||
       (isa<mp::QuantizeOp, mp::DynamicQuantizeOp>(op) &&
        quantization.judges(op->getResult(0)));
   for (OpResult result : op->getResults()) {

@@ -132,3 +132,34 @@ def test_positions_behind_a_mean_square_of_channels(tmp_path):
     for name in ("v0", "o0"):
         true = true_error(held, name, run)
         assert true / 2 < said[name] < true * 2, (name, said[name], true)
+
+
+def test_unit_vectors_in_front_of_a_loss_that_the_model_holds(tmp_path):
+    """A shape that a norm is expanded to has no errors, whatever the tensor has; the gradient of -log softmax moves by P (e - sum P e) of the
+    errors e of the logits, as that of a loss which is declared does."""
+    draw = numpy.random.default_rng(3).normal
+    classes, shape = 32, [64, WIDTH]
+    held = {"w": draw(0, WIDTH**-0.5 / 4, (WIDTH, WIDTH)), "c": draw(0, 3, (WIDTH, classes))}
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["u"]), helper.make_node("ReduceL2", ["u"], ["n"], axes=[-1]),
+             helper.make_node("Shape", ["u"], ["size"]), helper.make_node("Expand", ["n", "size"], ["e"]), helper.make_node("Div", ["u", "e"], ["v"]),
+             helper.make_node("MatMul", ["v", "c"], ["z"]), helper.make_node("SoftmaxCrossEntropyLoss", ["z", "t"], ["loss"])]
+    tensors = [numpy_helper.from_array(w.astype("f4"), name) for name, w in held.items()]
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(nodes, "g", [value("x", TensorProto.FLOAT, shape), value("t", TensorProto.INT64, shape[:1])],
+                              [value("loss", TensorProto.FLOAT, [])], tensors)
+    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    done = run_mpopt("--check", tmp_path / "m.onnx", "--train", "--precision", "fp8:current", "--loss", "sum:loss", "--input", "x~0,1", "--input",
+                     f"t=0:{classes - 1}", "--format", "json", "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    said = {g["parameter"]: g["expected_error"] for g in json.loads(done.stdout)["training"]["gradients"]}
+    torch.manual_seed(0)
+    x, t = torch.randn([1, *shape]), torch.randint(0, classes, (shape[0],))
+    gradients = []
+    for made in (torch.matmul, product):
+        p = {key: torch.tensor(w, dtype=torch.float32, requires_grad=True) for key, w in held.items()}
+        u = made(x, p["w"])
+        z = made(u / u.norm(dim=-1, keepdim=True), p["c"])[0]
+        gradients.append(torch.autograd.grad(torch.nn.functional.cross_entropy(z, t), list(p.values())))
+    for name, moved, exact in zip(held, gradients[1], gradients[0]):
+        true = float((moved - exact).norm() / exact.norm())
+        assert true / 1.5 < said[name] < true * 1.5, (name, said[name], true)
