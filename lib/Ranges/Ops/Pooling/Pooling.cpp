@@ -16,12 +16,14 @@
 #include "mpopt/Dialect/Ops/PoolingOps.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Numerics/Accumulation.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
+#include "mpopt/Ranges/Value/FunctionOf.h"
 #include "mpopt/Ranges/Weights/ProductSupport.h"
 
 #include <cmath>
@@ -57,6 +59,45 @@ static void likelyMaximum(CellRef cell, double count, size_t spatial) {
   cell.likelyLo =
       std::max(cell.likelyLo,
                std::min(cell.mean, cell.mean - 3 * std::sqrt(cell.variance)));
+}
+
+/// The rectifier whose results the windows hold; null for others. It increases,
+/// so that the largest result is that of the largest argument, and arguments
+/// are nearly normal, which results are not.
+static Operation *findRectifier(Value source) {
+  Operation *op = source.getDefiningOp();
+  return op && op->getNumOperands() == 1 && hasRole(op, Role::Rectifier) &&
+                 hasRole(op, Role::MakesZeros) && getFunction(op)
+             ? op
+             : nullptr;
+}
+
+/// Sets the estimates of the largest elements of windows, of which `value` has
+/// those of an element.
+static void estimateMaxima(AbstractValue &value, Value source, const Pool &pool,
+                           TransferContext &ctx) {
+  if (!pool.count)
+    return;
+  double count = double(*pool.count);
+  MutableCells maxima = value.mutableCells();
+  if (Operation *rectifier = findRectifier(source)) {
+    AbstractValue arguments =
+        windowGroups(ctx.of(rectifier->getOperand(0)), ctx.op()->getResult(0),
+                     pool, PoolBound::Hull);
+    if (value.hasLikely() && arguments.hasLikely() &&
+        arguments.dims() == value.dims()) {
+      Unary function = *getFunction(rectifier);
+      for (auto [cell, argument] :
+           llvm::zip_equal(maxima, arguments.mutableCells())) {
+        likelyMaximum(argument, count, pool.spatial);
+        cells::setLikely(cell,
+                         likely::apply(function, cells::getLikely(argument)));
+      }
+      return;
+    }
+  }
+  for (CellRef cell : maxima)
+    likelyMaximum(cell, count, pool.spatial);
 }
 
 /// True if rows that have a norm lie across windows.
@@ -107,9 +148,8 @@ static void transferMaximum(Value source, const Pool &pool,
       cell.lo = std::min(cell.lo, lowest);
       cell.hi = std::max(cell.hi, lowest);
     }
-    if (pool.count)
-      likelyMaximum(cell, double(*pool.count), pool.spatial);
   }
+  estimateMaxima(value, source, pool, ctx);
   if (pool.empty) {
     value.negInf |= format != nullptr;
     if (!format)
