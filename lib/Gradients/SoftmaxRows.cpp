@@ -5,6 +5,7 @@
 #include "mpopt/Dialect/Match.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Numerics/Collisions.h"
 #include "mpopt/Numerics/Likely.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -28,11 +29,9 @@ struct RowShares {
 };
 } // namespace
 
-/// The expected sum of squares of a row of `count` probabilities whose logits
-/// have that variance v. Between two limits, n e^-v for small ones and, for
-/// large ones, the gap between the greatest two logits, 1 - m / sigma with m
-/// the expected greatest of n, their inverses are added; simulations of rows of
-/// 8 to 1,024 are within a factor 2 of it everywhere, and within 1.3 mostly.
+/// The collisions, and which part of them many elements have: n e^-v for small
+/// variances v of the logits against, for large ones, the gap between the
+/// greatest two logits, 1 - m / sigma with m the expected greatest of n.
 static RowShares sharesOf(double count, double variance) {
   if (count <= 1)
     return {1, 0};
@@ -44,12 +43,12 @@ static RowShares sharesOf(double count, double variance) {
   }
   // Simulations are within 1.4 of the square with this weight.
   double contended = (1 - decay) * few;
-  return {1 / std::min(1 + many + few, count),
+  return {expectedCollisions(count, variance),
           many > 0 ? many / (many + contended) : 0};
 }
 
 double mpopt::collisionsOf(double count, double variance) {
-  return sharesOf(count, variance).collisions;
+  return expectedCollisions(count, variance);
 }
 
 Moments mpopt::probabilitiesOf(const MaskRows &rows, double count,
