@@ -193,6 +193,28 @@ func.func @rectified(%x: tensor<64x32xf32> {mp.assume = {lo = -2.0 : f64, hi = 1
 
 // -----
 
+// What all keys have in common moves the scores of a row alike: with channel
+// means of 2 the scores' variance is 4 * (1 + 4) = 20 where the scores of a row
+// differ by 4, as they do without it.
+func.func @common(%q: tensor<64x4xf32> {mp.assume = {lo = -6.0 : f64, hi = 6.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}},
+                  %k: tensor<16x4xf32> {mp.assume = {lo = -6.0 : f64, hi = 6.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) {
+  %half = mp.constant dense<0.5> : tensor<f32>
+  %0 = mp.matmul %q, %k {trans_b = true} : (tensor<64x4xf32>, tensor<16x4xf32>) -> tensor<64x16xf32>
+  %1 = mp.mul %0, %half : (tensor<64x16xf32>, tensor<f32>) -> tensor<64x16xf32>
+  // expected-remark @below {{[0.000975731, 0.626036] mean 0.0625 std 0.0614341}}
+  %2 = mp.softmax %1 : (tensor<64x16xf32>) -> tensor<64x16xf32>
+  %means = mp.constant dense<2.0> : tensor<1x4xf32>
+  %moved = mp.add %k, %means : (tensor<16x4xf32>, tensor<1x4xf32>) -> tensor<16x4xf32>
+  %3 = mp.matmul %q, %moved {trans_b = true} : (tensor<64x4xf32>, tensor<16x4xf32>) -> tensor<64x16xf32>
+  // expected-remark @below {{std 2.23607}}
+  %4 = mp.mul %3, %half : (tensor<64x16xf32>, tensor<f32>) -> tensor<64x16xf32>
+  // expected-remark @below {{[0.000975731, 0.626036] mean 0.0625 std 0.0614341}}
+  %5 = mp.softmax %4 : (tensor<64x16xf32>) -> tensor<64x16xf32>
+  return
+}
+
+// -----
+
 // The largest result of a rectifier is that of the largest argument: of 9
 // numbers, of which neighbours correlate, it is 0.99 above their mean.
 func.func @rectified(%x: tensor<1x1x9x9xf32> {mp.assume = {lo = -6.0 : f64, hi = 6.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) {

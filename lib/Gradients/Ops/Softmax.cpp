@@ -22,6 +22,7 @@
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Numerics/Normal.h"
 #include "mpopt/Ranges/Spread/SpreadInterface.h"
+#include "mpopt/Ranges/Value/CommonScores.h"
 #include "mpopt/Ranges/Value/SoftmaxEstimate.h"
 
 #include <cmath>
@@ -109,6 +110,13 @@ static Value peelCodes(Value value) {
   }
 }
 
+/// The variance of what the scores of a row have in common.
+static double commonOf(Value scores, SpreadContext &ctx) {
+  return commonVariance(scores, [&](Value value) -> const AbstractValue & {
+    return ctx.of(value);
+  });
+}
+
 /// The rows of a softmax over the last axis, whose logits are masked: chosen
 /// against a huge negative number, or with one added, wherever in a sum. What
 /// else is added to the scores varies with them.
@@ -136,7 +144,7 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
       rows.mask = MaskRows::both(std::move(rows.mask), std::move(mask));
     } else {
       rows.scores.push_back(term);
-      rows.variance += own.hull().variance;
+      rows.variance += own.hull().variance - commonOf(term, ctx);
     }
   }
   rows.variance += rows.mask.variance;
@@ -187,8 +195,13 @@ static std::optional<Rows> rowsOf(mp::SoftmaxOp op, SpreadContext &ctx) {
   rows.varies = rows.variance;
   if (rows.mask.empty()) {
     rows.mask = MaskRows::whole(double(*count));
-    rows.variance = std::min(
-        rows.variance, varianceAtTop(ctx.of(input), *axis, double(*count)));
+    AbstractValue own = ctx.of(input);
+    if (*axis == rank - 1)
+      removeCommon(own, input, [&](Value value) -> const AbstractValue & {
+        return ctx.of(value);
+      });
+    rows.variance =
+        std::min(rows.variance, varianceAtTop(own, *axis, double(*count)));
   }
   // Logits of two modes far apart, one of them below all scores, are masked in
   // a way that is not seen here.

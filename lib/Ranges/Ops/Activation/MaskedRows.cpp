@@ -57,9 +57,7 @@ static bool everyRowHolds(Value condition, bool held, TransferContext &ctx) {
   return true;
 }
 
-/// True if the rows of the result are rows of the operand, or elements of it
-/// again and again.
-static bool keepsRows(Operation *op) {
+bool mpopt::keepsRows(Operation *op) {
   if (isa<mp::CastOp, mp::IdentityOp, mp::ExpandOp>(op))
     return true;
   MaybeShape from = getShape(op->getOperand(0)),

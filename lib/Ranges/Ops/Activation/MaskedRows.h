@@ -8,6 +8,10 @@
 
 namespace mpopt {
 
+/// True if the rows of the result along the last axis are rows of the operand,
+/// or elements of it again and again.
+bool keepsRows(mlir::Operation *op);
+
 /// True if no row along the last axis can be -Inf throughout: a mask, constant
 /// or of known elements, keeps an element of each. It may be NaN.
 bool keepsElementOfEveryRow(mlir::Value value, TransferContext &ctx);

@@ -8,6 +8,7 @@
 
 #include "MaskedRows.h"
 #include "lib/Ranges/Ops/Families.h"
+#include "mpopt/Ranges/Value/CommonScores.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
 #include "mpopt/Ranges/Value/SoftmaxRows.h"
 
@@ -51,6 +52,11 @@ static void transferSoftmax(OpTy op, TransferContext &ctx) {
                 (!ctx.of(input).negInf ||
                  (axes.front() + 1 == int64_t(TransferContext::rankOf(input)) &&
                   keepsElementOfEveryRow(input, ctx)));
+  if (!kMin && !kLog && axes.size() == 1 &&
+      axes.front() + 1 == int64_t(x.rank()))
+    removeCommon(x, input, [&](Value value) -> const AbstractValue & {
+      return ctx.of(value);
+    });
   // A scalar, or unknown: no axis to speak of.
   MaybeShape shape = axes.empty() ? MaybeShape() : getShape(input);
   ctx.result(0, softmaxOf(shape, x, axes, kLog, finite,
