@@ -16,6 +16,7 @@
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 #include <cmath>
+#include <map>
 
 using namespace mlir;
 using namespace mpopt;
@@ -39,7 +40,9 @@ public:
   /// The error's square of other classes with this mean square: their p have
   /// one mean where nothing is learnt, else some are far larger.
   double errorOfOthers(double square, const StorageFormat &format) const {
-    double most = loss > 0 ? 0 : unit * mean / (1 - mean),
+    // Of many classes nearly all have no part in the error.
+    constexpr double kFew = 1.0 / 32;
+    double most = loss > 0 || mean < kFew ? 0 : unit * mean / (1 - mean),
            centre = std::min(most, std::sqrt(square));
     return roundingSquareOf(centre, square - centre * centre, format);
   }
@@ -138,14 +141,35 @@ static std::vector<Scale> findScales(const ScaledOperand &operand,
     others[index].push_back(
         {groups.each * live, 0, targets.rest.cell(group).mean / live});
   }
+  double one = expectedLargest(ScaleMember{groups.each * live, 0, 1});
+  std::map<long, Scale> known;
+  auto ofTargets = [&](double count) -> const Scale & {
+    // Errors do not change by an eighth of an octave of targets.
+    constexpr double kParts = 8;
+    long key = std::lround(kParts * std::log2(std::max(count, 1.0)));
+    auto [entry, isNew] = known.try_emplace(key);
+    if (isNew) {
+      Scale &its = entry->second;
+      its.targets = std::exp2(double(key) / kParts);
+      its.withTarget = sizes.largestOf(its.targets);
+      setErrors(its, operand.scaling, sizes, most);
+    }
+    return entry->second;
+  };
   for (auto [scale, members] : llvm::zip_equal(scales, others)) {
     scale.chance = targets.ofOnePosition ? std::min(scale.targets / live, 1.0)
                                          : -std::expm1(-scale.targets);
     if (scale.chance > 0)
       scale.targets = targets.ofOnePosition ? 1 : scale.targets / scale.chance;
-    scale.largest = std::min(expectedLargest(members), most);
-    scale.withTarget = std::max(scale.largest, sizes.largestOf(scale.targets));
-    setErrors(scale, operand.scaling, sizes, most);
+    // Many classes have a scale of their own for as many positions.
+    double largest = members.size() == 1
+                         ? one * std::sqrt(members.front().variance)
+                         : expectedLargest(members);
+    scale.largest = std::min(largest, most);
+    const Scale &its = ofTargets(scale.targets);
+    scale.withTarget = std::max(scale.largest, its.withTarget);
+    scale.error = its.error;
+    scale.clipped = its.clipped;
   }
   return scales;
 }
