@@ -410,13 +410,14 @@ double ScaledLayers::zeroGroups(const ScaledOperand &operand) {
     return 0;
   bool alongPositions = isAlongPositions(operand, gradients);
   double dead = shareOfDeadGroups(operand, alongPositions, gradients, ranges);
-  if (alongPositions && operand.scaling.grain == Grain::Row)
-    return dead;
+  bool isWhole = alongPositions && operand.scaling.grain == Grain::Row;
   // The weight's gradient reads positions as columns.
   auto transpose = operand.input.getDefiningOp<mp::TransposeOp>();
   Value rows = transpose ? transpose.getInput() : operand.input;
   // The gradients' own share tells of single rows.
-  int64_t run = alongPositions ? operand.scaling.size : 1;
+  int64_t run = isWhole          ? ZeroRowShare::kWhole
+                : alongPositions ? operand.scaling.size
+                                 : 1;
   auto seed = [this](Value value) {
     return gradients.isGradient(value) ? gradients.spread(value).zeroRows : 0;
   };
@@ -425,7 +426,16 @@ double ScaledLayers::zeroGroups(const ScaledOperand &operand) {
           .try_emplace(run, ranges, run, padding,
                        run == 1 ? std::function<double(Value)>(seed) : nullptr)
           .first;
-  return std::max({dead, spread.zeroRows, known->second.of(rows)});
+  SmallVector<int64_t> summed;
+  for (auto [axis, part] : llvm::enumerate(operand.layout.axes))
+    if (part == AxisPart::Contracted)
+      summed.push_back(int64_t(axis));
+  double length = TermCount::along(*getShape(operand.input), summed,
+                                   spread.axes, gradients.samples())
+                      .positions;
+  return std::max({dead,
+                   shareOfPaddedRuns(spread.zeroRows, double(run), length),
+                   known->second.of(rows)});
 }
 
 LayerReport::Operand ScaledLayers::describeOperand(const ScaledOperand &operand,

@@ -16,16 +16,20 @@
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Dialect/ProductOperands.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Normal.h"
 #include "mpopt/Propagate/OpKind.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
@@ -38,6 +42,13 @@ static int64_t lastDim(Value value) {
 /// Two events that have nothing to do with each other.
 static double either(double one, double other) {
   return 1 - (1 - one) * (1 - other);
+}
+
+double mpopt::shareOfPaddedRuns(double share, double run, double length) {
+  // Where padding begins within a run is as likely one place as another.
+  return run == 1       ? share
+         : run < length ? std::max(share - run / (2 * length), 0.0)
+                        : 0;
 }
 
 /// True if the truth value tells tokens from the one that pads.
@@ -57,22 +68,87 @@ static bool masksToken(Value truth) {
          (isToken(rhs) && getSplatConstant(lhs));
 }
 
-/// The share of a factor's elements that are 0 where truth values say so.
+/// The scores of which a truth value picks the largest of each row; null for
+/// others.
+static Value findScores(Value truth) {
+  auto equal = getMaker<mp::EqualOp>(truth);
+  for (unsigned side : {0u, 1u}) {
+    Operation *largest =
+        equal ? getMaker(equal->getOperand(side), Peel::CastsAndViews)
+              : nullptr;
+    Value all = equal ? equal->getOperand(1 - side) : Value();
+    if (!isa_and_present<mp::ReduceMaxOp>(largest) ||
+        peel(largest->getOperand(0)) != peel(all) ||
+        getNumElements(getShape(largest->getResult(0))).value_or(0) *
+                lastDim(all) !=
+            getNumElements(getShape(all)).value_or(-1))
+      continue;
+    auto softmax = getMaker<mp::SoftmaxOp>(all);
+    return softmax ? softmax.getInput() : all;
+  }
+  return Value();
+}
+
+/// The share of candidates that are the largest of none of `rows` rows of
+/// normal scores.
+static double shareOfUnchosen(Value scores, double rows,
+                              const RangeAnalysis &ranges) {
+  AbstractValue value = ranges.preRounding(scores).keeping(
+      {int64_t(TransferContext::rankOf(scores)) - 1});
+  // A product for each two candidates at so many scores.
+  constexpr size_t kMost = 256, kParts = 32;
+  size_t count = value.groups();
+  if (!value.hasLikely() || count > kMost || int64_t(count) != lastDim(scores))
+    return 0;
+  double unchosen = 0;
+  for (size_t own = 0; own < count; ++own) {
+    double chosen = 0;
+    for (size_t part = 0; part < kParts; ++part) {
+      Cell cell = value.cell(own);
+      double score = cell.mean + std::sqrt(cell.variance) *
+                                     normalQuantile((part + 0.5) / kParts);
+      double share = 1;
+      for (size_t other = 0; other < count; ++other)
+        if (Cell its = value.cell(other); other != own)
+          share *= its.variance > 0 ? normalShareBelow((score - its.mean) /
+                                                       std::sqrt(its.variance))
+                                    : its.mean < score;
+      chosen += share / kParts;
+    }
+    unchosen += std::pow(1 - std::min(chosen, 1.0), rows) / double(count);
+  }
+  return unchosen;
+}
+
+/// The share of a factor's elements that are 0 where truth values say so, or of
+/// the runs of `run` of them.
 static double shareOfFalse(Value factor, const RangeAnalysis &ranges,
-                           std::optional<double> padding, unsigned depth = 8) {
+                           std::optional<double> padding, int64_t run,
+                           unsigned depth = 8) {
   Operation *op = factor.getDefiningOp();
   if (!op || depth == 0)
     return 0;
   auto inner = [&](unsigned operand) {
-    return shareOfFalse(op->getOperand(operand), ranges, padding, depth - 1);
+    return shareOfFalse(op->getOperand(operand), ranges, padding, run,
+                        depth - 1);
   };
   if (auto cast = dyn_cast<mp::CastOp>(op);
       cast && getElementType(cast.getInput()).isInteger(1)) {
+    // Each candidate has a list of its own.
+    if (Value scores = findScores(cast.getInput()); scores && run > 1) {
+      double rows = double(getNumElements(getShape(scores)).value_or(0)) /
+                    double(std::max<int64_t>(lastDim(scores), 1));
+      return shareOfUnchosen(scores, std::min(rows, double(run)), ranges);
+    }
+    Value mask = peel(cast.getInput(), Peel::CastsAndViews);
+    auto runsOf = [&](double share) {
+      return shareOfPaddedRuns(share, double(run), double(lastDim(mask)));
+    };
     if (padding && masksToken(cast.getInput()))
-      return *padding;
+      return runsOf(*padding);
     const AbstractValue &truth = ranges.of(cast.getResult());
     return truth.hasLikely() && !isConstant(factor)
-               ? std::clamp(1 - truth.hull().mean, 0.0, 1.0)
+               ? runsOf(std::clamp(1 - truth.hull().mean, 0.0, 1.0))
                : 0;
   }
   if (isa<mp::CastOp, mp::TransposeOp>(op) || isViewLike(op))
@@ -179,7 +255,7 @@ double ZeroRowShare::ofFactors(Operation *op, Value value) {
   for (Value factor : op->getOperands()) {
     bool isOfRows = lastDim(factor) == 1 && lastDim(value) != 1;
     if (isOfRows)
-      masked = either(masked, shareOfFalse(factor, ranges, padding));
+      masked = either(masked, shareOfFalse(factor, ranges, padding, run));
     else if (lastDim(value) > 0 && lastDim(factor) == lastDim(value))
       rows = std::max(rows, of(factor));
   }

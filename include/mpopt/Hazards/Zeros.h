@@ -10,6 +10,7 @@
 #include "llvm/ADT/DenseMap.h"
 
 #include <functional>
+#include <limits>
 #include <optional>
 
 namespace mpopt {
@@ -52,10 +53,16 @@ bool sumsZeroRow(mlir::Value value, const ShapeFacts &shapes);
 /// none within a row.
 bool sumsWholeZeroRow(mlir::Value value, const ShapeFacts &shapes);
 
+/// The share of runs of positions that are padding altogether, which ends
+/// samples of `length` positions: a run of many reaches beyond it.
+double shareOfPaddedRuns(double share, double run, double length);
+
 /// The expected shares of rows along the last axis that are 0 altogether, or of
 /// `run` rows next to each other.
 class ZeroRowShare {
 public:
+  /// All rows of a matrix are one run.
+  static constexpr int64_t kWhole = std::numeric_limits<int64_t>::max();
   /// `seed`: the share that is known of a value without its maker; null for
   /// none. `padding`: the share of positions whose targets the loss ignores, as
   /// declared. A token that the model masks is padding, which no loss counts.

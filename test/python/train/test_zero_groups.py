@@ -128,3 +128,27 @@ def test_rectified_channels_that_a_pool_reads(tmp_path):
         true = numpy.mean(draws)
         assert true > 0.002
         assert true / 1.5 < found < true * 1.5, (said, true)
+
+
+@pytest.mark.parametrize("recipe, size", [("rowwise", 256), ("nvfp4", BLOCK)])
+def test_experts_without_a_token(tmp_path, recipe, size):
+    """Each token goes to the expert with the largest score; the list of one that is seldom chosen has groups of zeros."""
+    random = numpy.random.default_rng(5)
+    tokens, experts = 256, 8
+    held = {"router.weight": random.normal(0, 0.05, (WIDTH, experts)), "router.bias": numpy.linspace(0, 2, experts),
+            "first": random.normal(0, WIDTH**-0.5, (experts, WIDTH, WIDTH)), "last": numpy.array([-1]), "zero": numpy.array([0])}
+    nodes = [helper.make_node("MatMul", ["x", "router.weight"], ["u"]), helper.make_node("Add", ["u", "router.bias"], ["s"]),
+             helper.make_node("Softmax", ["s"], ["p"]), helper.make_node("ReduceMax", ["p", "last"], ["m"], keepdims=1),
+             helper.make_node("Equal", ["p", "m"], ["e"]), helper.make_node("Cast", ["e"], ["f"], to=TensorProto.FLOAT),
+             helper.make_node("Transpose", ["f"], ["t"]), helper.make_node("Unsqueeze", ["t", "last"], ["k"]),
+             helper.make_node("Unsqueeze", ["x", "zero"], ["h"]), helper.make_node("Mul", ["h", "k"], ["sent"]),
+             helper.make_node("MatMul", ["sent", "first"], ["y"])]
+    layers = ask(tmp_path / "m.onnx", nodes, held, [tokens, WIDTH], recipe)
+    shares = []
+    for _ in range(200):
+        scores = random.normal(0, 1, (tokens, WIDTH)) @ held["router.weight"] + held["router.bias"]
+        chosen = scores == scores.max(1, keepdims=True)
+        shares.append((~chosen).reshape(-1, size, experts).all(1).mean())
+    true = numpy.mean(shares)
+    assert true > 0.1
+    assert true / 1.25 < layers["y"]["wgrad"]["x"]["zero"] < true * 1.25, (layers["y"]["wgrad"]["x"]["zero"], true)
