@@ -415,6 +415,20 @@ clippedBy(const Cell &cell, const ExpectedScales &scales, size_t group) {
   return {share, square};
 }
 
+/// The mean square of the probabilities that rounding moves: a 1 is the largest
+/// of its scale, which is a code. Where few elements have a row, the logarithm
+/// of p / (1 - p) is nearly uniform, the density of p is c / (p (1 - p)) with c
+/// = E p (1 - p), and that of p up to u / 2 below 1 is c (ln (2 / u) - 1 + u /
+/// 2).
+static double squareBelowOne(const Cell &cell, const StorageFormat &format) {
+  double square = meanSquare(cell);
+  if (!format.floats)
+    return square;
+  double next = format.floats->unitRoundoff() / 2,
+         contended = std::max(cell.mean - square, 0.0);
+  return std::min(square, contended * (next - 1 - std::log(next)));
+}
+
 /// The share of elements that are no exact zeros, as a rectifier makes them:
 /// integers store those as they are.
 static double shareOfNonZero(Value value, const RangeAnalysis &ranges) {
@@ -463,6 +477,8 @@ OperandError mpopt::errorOf(const ScaledOperand &operand,
   std::vector<NumberAndError> numbers(value.groups());
   MutableCells cells = result.error.mutableCells();
   double all = 0, byClipping = 0;
+  Operation *maker = getMaker(operand.input, Peel::CastsAndViews);
+  bool ofSoftmax = maker && hasRole(maker, Role::Softmax);
   ActivationError settled(ctx.elementsPerGroup(operand.input, value.groups()),
                           getTrust(operand.input), /*rectifies=*/false);
   for (size_t group = 0; group < value.groups(); ++group) {
@@ -473,6 +489,8 @@ OperandError mpopt::errorOf(const ScaledOperand &operand,
     square -=
         std::min(square, live * squareOfLargest(cell, scales, operand.scaling,
                                                 group, format));
+    if (ofSoftmax && meanSquare(cell) > 0)
+      square *= squareBelowOne(cell, format) / meanSquare(cell);
     if (expected.calibrated) {
       double before = settled.clippedSquare();
       settled.of({cell.mean, cell.variance, cell.likelyLo, cell.likelyHi},
