@@ -15,6 +15,7 @@
 #include "mpopt/Ranges/Analysis/ChangedModule.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Ranges/Spread/SpreadContext.h"
+#include "mpopt/Ranges/Weights/Dequantized.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -131,9 +132,20 @@ private:
   std::optional<WeightView> findWeights(mlir::Value value, bool *swapped);
   std::optional<WeightView> widenedWeights(mp::ConstantOp constant,
                                            WeightView view);
+  struct ScaledConstant {
+    mlir::Value elements, scale, zeroPoint;
+  };
+  std::optional<WeightView> scaledWeights(char kind, ScaledConstant of,
+                                          const StorageFormat &format,
+                                          WeightView view,
+                                          const MaybeShape &shape,
+                                          decltype(dequantize) make);
   std::optional<WeightView> dequantizedWeights(mp::DequantizeOp op,
                                                WeightView view,
                                                const MaybeShape &shape);
+  template <typename Op>
+  std::optional<WeightView> quantizedWeights(Op op, WeightView view,
+                                             const MaybeShape &shape);
   /// Holds a value to what its dtype, shape, elements and relations allow.
   void constrain(mlir::Value value, AbstractValue &pre);
   static AbstractValue round(mlir::Value value, const AbstractValue &pre);

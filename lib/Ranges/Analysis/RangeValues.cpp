@@ -284,38 +284,33 @@ static bool onlyReshapes(Operation *op) {
   return isa<mp::ReshapeOp, mp::FlattenOp, mp::SqueezeOp, mp::UnsqueezeOp>(op);
 }
 
-/// The numbers for which the codes of the file stand, computed once.
-std::optional<WeightView>
-RangeAnalysis::Driver::dequantizedWeights(mp::DequantizeOp op, WeightView view,
-                                          const MaybeShape &shape) {
-  auto format = storageFormatOf(op);
-  const FloatFormat *type = getFloatFormat(getElementType(op.getResult()));
-  std::optional<WeightView> codes = findWeights(op.getInput(), nullptr),
-                            scales = findWeights(op.getScale(), nullptr), zeros;
-  if (op.getZeroPoint())
-    zeros = findWeights(op.getZeroPoint(), nullptr);
-  // A kernel of one node may not round the numbers to the dtype between.
-  auto isNarrow = [](const FloatFormat *format) {
-    return format && format->digits < FloatFormat::f32().digits;
-  };
-  bool isKept = isStep(op.getResult()) &&
-                (isNarrow(type) || llvm::any_of(view.roundings, isNarrow));
-  if (!shared.memo || !format || !type || !codes || !scales || codes->splat ||
-      isKept || (op.getZeroPoint() && !zeros))
+/// What `make` computes of a constant, its scales and its zero points, computed
+/// once; `kind` tells apart what is made of the same constants.
+std::optional<WeightView> RangeAnalysis::Driver::scaledWeights(
+    char kind, ScaledConstant of, const StorageFormat &format, WeightView view,
+    const MaybeShape &shape, decltype(dequantize) make) {
+  std::optional<WeightView> elements = findWeights(of.elements, nullptr),
+                            scales = findWeights(of.scale, nullptr), zeros;
+  if (of.zeroPoint)
+    zeros = findWeights(of.zeroPoint, nullptr);
+  if (!shared.memo || !elements || !scales || elements->splat ||
+      (of.zeroPoint && !zeros))
     return std::nullopt;
   MemoKey key;
-  key.add('Q');
+  key.add(kind);
   for (const WeightView *part :
-       {&*codes, &*scales, zeros ? &*zeros : nullptr}) {
+       {&*elements, &*scales, zeros ? &*zeros : nullptr}) {
     key.add(part ? part->data.data() : nullptr);
     key.add(part ? part->data.size() : size_t(0));
   }
-  key.add(format->axis.value_or(0));
-  key.add(format->block);
+  key.add(format.axis.value_or(0));
+  key.add(format.block);
+  key.add(format.codes.lo);
+  key.add(format.codes.hi);
   auto numbers = shared.memo->find<std::vector<float>>(key);
   if (!numbers) {
     auto made = std::make_shared<const std::vector<float>>(
-        dequantize(*codes, *scales, zeros, *format));
+        make(*elements, *scales, zeros, format));
     shared.memo->keep(key, made, made->size() * sizeof(float));
     // A view needs numbers that live on.
     numbers = shared.memo->find<std::vector<float>>(key);
@@ -324,11 +319,47 @@ RangeAnalysis::Driver::dequantizedWeights(mp::DequantizeOp op, WeightView view,
     return std::nullopt;
   view.data = {reinterpret_cast<const char *>(numbers->data()),
                numbers->size() * sizeof(float)};
-  view.elementType = Float32Type::get(op.getContext());
+  view.elementType = Float32Type::get(of.elements.getContext());
+  view.shape = shape ? *shape : elements->shape;
+  return view;
+}
+
+/// The numbers for which the codes of the file stand.
+std::optional<WeightView>
+RangeAnalysis::Driver::dequantizedWeights(mp::DequantizeOp op, WeightView view,
+                                          const MaybeShape &shape) {
+  auto format = storageFormatOf(op);
+  const FloatFormat *type = getFloatFormat(getElementType(op.getResult()));
+  // A kernel of one node may not round the numbers to the dtype between.
+  auto isNarrow = [](const FloatFormat *format) {
+    return format && format->digits < FloatFormat::f32().digits;
+  };
+  bool isKept = isStep(op.getResult()) &&
+                (isNarrow(type) || llvm::any_of(view.roundings, isNarrow));
+  if (!format || !type || isKept)
+    return std::nullopt;
   if (type->digits < FloatFormat::f32().digits)
     view.roundings.insert(view.roundings.begin(), type);
-  view.shape = shape ? *shape : codes->shape;
-  return view;
+  return scaledWeights('Q', {op.getInput(), op.getScale(), op.getZeroPoint()},
+                       *format, std::move(view), shape, dequantize);
+}
+
+/// The codes of a weight that the model quantises itself, as models that are
+/// exported for engines do, or their numbers; nothing that is rounded on the
+/// way.
+template <typename Op>
+std::optional<WeightView>
+RangeAnalysis::Driver::quantizedWeights(Op op, WeightView view,
+                                        const MaybeShape &shape) {
+  // Numbers, not codes.
+  constexpr bool kIsFake = std::is_same_v<Op, mp::FakeQuantizeOp>;
+  auto format = storageFormatOf(op);
+  if (!format || !getElementType(op.getInput()).isF32() ||
+      (!kIsFake && !view.roundings.empty()))
+    return std::nullopt;
+  return scaledWeights(
+      kIsFake ? 'F' : 'C', {op.getInput(), op.getScale(), op.getZeroPoint()},
+      *format, std::move(view), shape, kIsFake ? fakeQuantize : quantize);
 }
 
 /// Truth values and dense integers of fewer than 8 bits, of which MLIR has no
@@ -403,6 +434,10 @@ std::optional<WeightView> RangeAnalysis::Driver::findWeights(Value value,
   }
   if (auto codes = value.getDefiningOp<mp::DequantizeOp>())
     return dequantizedWeights(codes, std::move(view), shape);
+  if (auto numbers = value.getDefiningOp<mp::QuantizeOp>())
+    return quantizedWeights(numbers, std::move(view), shape);
+  if (auto fake = value.getDefiningOp<mp::FakeQuantizeOp>())
+    return quantizedWeights(fake, std::move(view), shape);
   auto constant = value.getDefiningOp<mp::ConstantOp>();
   if (!constant)
     return std::nullopt;
