@@ -9,6 +9,7 @@
 #include "mpopt/Dialect/Composite.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
@@ -51,6 +52,20 @@ static double shareMoving(Value output, double mean, double square) {
   return 1;
 }
 
+/// The expected largest magnitude of a group. Extremes are those that none of
+/// `count` elements is expected to pass; of numbers that end nearer to their
+/// mean, as probabilities, the end is met.
+static double expectedMost(const Cell &cell, double count) {
+  double most = expectedMaximum(2 * count),
+         ratio = most / expectedExtreme(count),
+         near = most * std::sqrt(cell.variance);
+  auto reach = [&](double distance) {
+    return distance > near ? std::max(near, ratio * distance) : distance;
+  };
+  return std::max(std::fabs(cell.mean - reach(cell.mean - cell.likelyLo)),
+                  std::fabs(cell.mean + reach(cell.likelyHi - cell.mean)));
+}
+
 std::optional<OutputSize> mpopt::sizeOf(Value output,
                                         const RangeAnalysis &ranges) {
   const AbstractValue &value = ranges.preRounding(output);
@@ -58,17 +73,16 @@ std::optional<OutputSize> mpopt::sizeOf(Value output,
     return std::nullopt;
   OutputSize size;
   double mean = 0;
-  for (const Cell &cell : value.cells()) {
-    mean += cell.mean;
-    size.rms += meanSquare(cell);
-    size.most = std::max(
-        {size.most, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
-  }
-  mean /= double(value.groups());
-  size.rms = std::sqrt(size.rms / double(value.groups()));
   if (MaybeShape shape = getShape(output))
     for (int64_t dim : *shape)
       size.count *= double(std::max<int64_t>(dim, 1));
+  for (const Cell &cell : value.cells()) {
+    mean += cell.mean;
+    size.rms += meanSquare(cell);
+    size.most = std::max(size.most, expectedMost(cell, size.count));
+  }
+  mean /= double(value.groups());
+  size.rms = std::sqrt(size.rms / double(value.groups()));
   if (!(size.rms > 0 || value.constant() == 0.0) || !std::isfinite(size.rms))
     return std::nullopt;
   size.most = std::max(size.most, size.rms);
