@@ -316,7 +316,8 @@ static double shareOfDeadRows(const ScaledOperand &operand,
     }
     sum += share;
   }
-  return sum / double((channels + size - 1) / size);
+  int64_t blocks = (channels + size - 1) / size;
+  return sum / double(blocks);
 }
 
 //===----------------------------------------------------------------------===//

@@ -37,9 +37,10 @@ static std::array<double, kCounts> integrate(double deviation) {
   double from = -kCounts * std::numbers::ln2 - kFar * deviation - 4,
          to = kFar * deviation + 5;
   std::array<double, kCounts> sums = {};
-  for (double t = from; t < to; t += step) {
-    double first = 0, second = 0;
-    for (double x = -kFar; x <= kFar; x += kStep) {
+  for (int at = 0; from + at * step < to; ++at) {
+    double t = from + at * step, first = 0, second = 0;
+    for (int point = 0; point <= int(2 * kFar / kStep); ++point) {
+      double x = point * kStep - kFar;
       double density =
           std::exp(-x * x / 2) * kStep / std::sqrt(2 * std::numbers::pi);
       double its = density * std::exp(-std::exp(t + deviation * x));

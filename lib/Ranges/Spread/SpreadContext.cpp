@@ -204,7 +204,7 @@ static std::optional<Spread> spreadOfCopied(SpreadContext &ctx, Value operand,
                       [&](Value other) { return has(other, axis); }))
       return std::nullopt;
   }
-  return isCopied ? std::optional<Spread>(std::move(before)) : std::nullopt;
+  return isCopied ? std::optional<Spread>(before) : std::nullopt;
 }
 
 Spread SpreadContext::combineOperands(OpResult result) {
