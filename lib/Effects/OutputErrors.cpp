@@ -499,10 +499,17 @@ void OutputErrors::addTo(Part &part, size_t index, const Source &source,
   const StepError &crossed = source.crossed;
   if (crossed.square > 0 && square > 0) {
     double gain = square / meanSquare(error);
+    // A choice that changes has one element more and one fewer. Of many in
+    // each row the errors are as those of other causes.
+    constexpr double kEach = 2;
+    double changed = crossed.share * countElements(source.value) / kEach;
     if (isElementwise(source.value, part.value))
       part.steps.push_back({source.value, crossed.square * gain,
                             crossed.width * crossed.width * gain,
                             crossed.share});
+    else if (changed < part.rows && decisions.countsWorstRun(source.value) &&
+             decisions.errorOf(source.value).square > 0)
+      part.hits.push_back({source.value, square, changed});
   }
   if (source.quantized) {
     auto give = [&](QuantizationCause cause, double share) {

@@ -17,6 +17,7 @@
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Normal.h"
@@ -567,6 +568,13 @@ void ChangedDecisions::transfer(Operation *op, OpKind) {
   }
 }
 
+bool ChangedDecisions::countsWorstRun(Value value) const {
+  auto module =
+      value.getParentBlock()->getParentOp()->getParentOfType<ModuleOp>();
+  return QuantizationErrors(ranges).judges(value) ||
+         (module && getPrecision(module).operands);
+}
+
 StepError ChangedDecisions::errorOf(Value value) const {
   auto known = errors.find(value);
   if (known == errors.end())
@@ -576,8 +584,7 @@ StepError ChangedDecisions::errorOf(Value value) const {
   // judged by the worst of its runs, as its calibration is by the largest
   // number: a change is expected if one of so many runs has one.
   constexpr double kExpected = 3, kRuns = 8;
-  double least =
-      QuantizationErrors(ranges).judges(value) ? 1 / kRuns : kExpected;
+  double least = countsWorstRun(value) ? 1 / kRuns : kExpected;
   return expected < least ? StepError() : known->second;
 }
 

@@ -31,6 +31,9 @@ public:
   /// The error of a float tensor whose elements are chosen by what errors
   /// change; none for most, and where many runs change no choice at all.
   StepError errorOf(mlir::Value value) const;
+  /// True if the worst of several runs counts: of a quantised model, and of one
+  /// whose operands are to be quantised.
+  bool countsWorstRun(mlir::Value value) const;
   /// The share of the indices, truth values or whole numbers of a tensor that
   /// errors change, of several indices in their order; 0 where none decides
   /// about it.
