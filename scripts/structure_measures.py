@@ -114,7 +114,7 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
     "constants without a comment": (None, _constants),
 }
 LIMITS = {
-    "lines of lib and include": 187500,
+    "lines of lib and include": 187510,
     "lines of domains, hazards, effects and repair": 22730,
     "dispatch sites in 1,000 lines of effects": 8,
     "op walkers": 3,

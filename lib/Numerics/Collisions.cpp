@@ -66,7 +66,9 @@ double mpopt::expectedCollisions(double count, double variance) {
       rows.push_back(integrate(index / kPerDeviation));
     return rows;
   }();
-  if (!(count > 1))
+  // One element has the row where logits are infinitely far apart; nothing is
+  // known of them where their variance is not.
+  if (!(count > 1) || !std::isfinite(count) || !std::isfinite(variance))
     return 1;
   // The last deviation of the table.
   constexpr double kLast = (kDeviations - 1) / kPerDeviation;

@@ -40,6 +40,9 @@ TEST(RowsTest, CollisionsAgreeWithSimulations) {
 }
 
 TEST(RowsTest, CollisionsHaveTheirLimits) {
+  // Nothing is known of logits without a variance.
+  for (double variance : {HUGE_VAL, double(NAN)})
+    EXPECT_EQ(collisionsOf(8, variance), 1);
   EXPECT_DOUBLE_EQ(collisionsOf(1, 3), 1);
   EXPECT_DOUBLE_EQ(collisionsOf(50, 0), 1.0 / 50);
   EXPECT_NEAR(collisionsOf(50, 1e12), 1, 1e-4);

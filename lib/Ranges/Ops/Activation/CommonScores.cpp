@@ -114,9 +114,10 @@ static constexpr double kLeast = 1.0 / 64;
 double mpopt::commonVariance(Value scores, ValueOf of) {
   const AbstractValue &x = of(scores);
   std::optional<AbstractValue> common = commonOf(scores, of, kMostSteps);
-  return common ? std::min(common->hull().variance,
-                           (1 - kLeast) * x.hull().variance)
-                : 0;
+  double all = x.hull().variance, its = common ? common->hull().variance : 0;
+  return std::isfinite(all) && std::isfinite(its)
+             ? std::min(its, (1 - kLeast) * all)
+             : 0;
 }
 
 void mpopt::removeCommon(AbstractValue &x, Value scores, ValueOf of) {
@@ -134,7 +135,8 @@ void mpopt::removeCommon(AbstractValue &x, Value scores, ValueOf of) {
   for (auto [group, row] : llvm::enumerate(rowOf)) {
     CellRef cell = cells[group];
     double left = cell.variance - its.cell(row).variance;
-    if (!(cell.variance > 0) || !(left < cell.variance))
+    if (!(cell.variance > 0) || !std::isfinite(cell.variance) ||
+        !(left < cell.variance))
       continue;
     double part = std::sqrt(std::max(left / cell.variance, kLeast));
     cell.variance *= part * part;
