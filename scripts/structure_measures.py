@@ -77,7 +77,7 @@ def _walkers(root: Path) -> Iterator[tuple[str, int, str]]:
     tests: dict[tuple[str, str], list[str]] = defaultdict(list)
     places: dict[tuple[str, str], tuple[str, int]] = {}
     for path, lines in _files(root, ("lib", "passes"), (".cpp",)):
-        if path.startswith(("lib/Import", "lib/Dialect")):
+        if path.startswith(("lib/Import", "lib/Dialect", "lib/Evaluation")):
             continue
         for number, head, body in functions(lines):
             member = re.search(r"\b(\w+)::~?\w+\(", head)
@@ -114,8 +114,8 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
     "constants without a comment": (None, _constants),
 }
 LIMITS = {
-    "lines of lib and include": 187510,
-    "lines of domains, hazards, effects and repair": 22730,
+    "lines of lib and include": 193130,
+    "lines of domains, hazards, effects and repair": 23680,
     "dispatch sites in 1,000 lines of effects": 8,
     "op walkers": 3,
     "functions over 100 lines": 0,

@@ -127,6 +127,15 @@ def PrintEffects : Pass<"mp-print-effects", "::mlir::ModuleOp"> {
   ];
 }
 
+def Evaluate : Pass<"mp-evaluate", "::mlir::ModuleOp"> {
+  let summary = "Print the results of functions on given arguments";
+  let description = [{
+    Evaluates each function in FP32 on the arguments' `mp.value` (a dense tensor)
+    and prints a line of JSON for it: its results, null where one is not known,
+    and the ops that are not evaluated.
+  }];
+}
+
 def PrintGradients : Pass<"mp-print-gradients", "::mlir::ModuleOp"> {
   let summary = "Print the estimates of gradients";
   let description = [{
