@@ -459,17 +459,24 @@ TrainingReport ModuleCheck::describeStep() {
   const std::optional<Fp8Recipe> &recipe = options.train->fp8.recipe;
   std::optional<ScaledLayers> layers;
   AddedErrors added;
+  bool isSampled = false;
   if (recipe) {
     layers.emplace(module, analyses);
     if (auto kept = findKeptLayers(options.train->fp8, layers->modules()))
       layers->keep(*kept);
-    added = layers->errorsOf(*recipe);
+    isSampled = layers->sample(*recipe);
+    if (!isSampled)
+      added = layers->errorsOf(*recipe);
   }
   GradientErrors errors(module, analyses, exponent);
-  errors.walk(added, layers ? layers->count() : 0);
+  if (!isSampled)
+    errors.walk(added, layers ? layers->count() : 0);
+  auto errorOf = [&](Value gradient) {
+    return isSampled ? layers->sampledError(gradient) : errors.of(gradient);
+  };
   TrainingReport report =
       describeGradients(module, analyses.getAnalysis<TrainingEstimate>(),
-                        analyses.getAnalysis<ParameterUpdates>(), errors,
+                        analyses.getAnalysis<ParameterUpdates>(), errorOf,
                         ranges(), !options.gradientsFile.empty());
   if (layers)
     report.fp8 = layers->describe(*recipe, errors, options.gradientAims);

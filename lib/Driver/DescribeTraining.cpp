@@ -103,7 +103,7 @@ static ScaleReport describeWindow(const TrainingEstimate &estimate) {
 TrainingReport mpopt::describeGradients(ModuleOp module,
                                         const TrainingEstimate &estimate,
                                         const ParameterUpdates &updates,
-                                        const GradientErrors &errors,
+                                        GradientErrorOf errorOf,
                                         const RangeAnalysis &ranges,
                                         bool wantTensors) {
   TrainingReport report;
@@ -115,7 +115,7 @@ TrainingReport mpopt::describeGradients(ModuleOp module,
         describeGradient(parameter.name, parameter.gradient, parameter.computed,
                          parameter.estimate, gradients, ranges));
     if (parameter.estimate.known)
-      report.parameters.back().error = errors.of(parameter.gradient);
+      report.parameters.back().error = errorOf(parameter.gradient);
     if (parameter.estimate.known && parameter.estimate.most < 16)
       report.overflowing.push_back(parameter.name);
   }

@@ -4,6 +4,7 @@
 #include "mpopt/Effects/LayerProducts.h"
 
 #include "DeadGroups.h"
+#include "SampledLayers.h"
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/ModuleNames.h"
@@ -44,6 +45,8 @@ ScaledLayers::ScaledLayers(ModuleOp module, AnalysisManager analyses)
       isFnuz(findFloats(ranges.target().name(), "f8E4M3FN") == "f8E4M3FNUZ") {
   findLayers();
 }
+
+ScaledLayers::~ScaledLayers() = default;
 
 //===----------------------------------------------------------------------===//
 // Layers
@@ -438,9 +441,9 @@ double ScaledLayers::zeroGroups(const ScaledOperand &operand) {
                    known->second.of(rows)});
 }
 
-LayerReport::Operand ScaledLayers::describeOperand(const ScaledOperand &operand,
-                                                   const OperandError &error) {
-  LayerReport::Operand report;
+void ScaledLayers::describeOperand(const ScaledOperand &operand,
+                                   const OperandError &error,
+                                   LayerReport::Operand &report) {
   report.clipped = error.clipped;
   bool isWide = operand.scaling.format == "bf16";
   if (operand.isWeight && error.flushAt.empty()) {
@@ -456,7 +459,6 @@ LayerReport::Operand ScaledLayers::describeOperand(const ScaledOperand &operand,
     }
     report.zero = zeroGroups(operand);
   }
-  return report;
 }
 
 //===----------------------------------------------------------------------===//
@@ -556,6 +558,12 @@ void ScaledLayers::choose(Fp8Report &report, double own, GradientErrors &errors,
     }
     known.push_back({&recipe, alike->second});
   }
+  recommend(report, known, aims);
+}
+
+void ScaledLayers::recommend(
+    Fp8Report &report, ArrayRef<std::pair<const Fp8Recipe *, double>> known,
+    ArrayRef<double> aims) {
   for (double aim : aims)
     for (auto rank : {&Fp8Recipe::onHopper, &Fp8Recipe::onBlackwell}) {
       Fp8Report::Choice &choice = report.recommended.emplace_back();
@@ -571,38 +579,55 @@ void ScaledLayers::choose(Fp8Report &report, double own, GradientErrors &errors,
     }
 }
 
+LayerReport ScaledLayers::describeLayer(const Layer &layer,
+                                        const Fp8Recipe &recipe) {
+  LayerReport row;
+  row.op = getOpRef(layer.op);
+  row.output = getTensorPath(layer.op->getResult(0));
+  row.weight = getValueName(layer.parameter).str();
+  row.weightMax = ranges.magnitudes(layer.parameter).bound;
+  row.m = layer.m;
+  row.k = layer.k;
+  row.n = layer.n;
+  row.module = layer.module;
+  row.kept = layer.kept;
+  row.fits = layer.kept || layer.fits(recipe.multiple);
+  for (const LayerProduct &product : layer.products) {
+    LayerReport::Product &its = row.products.emplace_back();
+    its.name = nameOf(product.pass);
+    its.isComputed = product.isComputed;
+    for (unsigned side : {0u, 1u})
+      its.operands[side].role = nameOf(rolesOf(product.pass)[side]);
+    if (sampled)
+      continue;
+    Estimate known = estimate(layer, product, recipe);
+    if (known.signal > 0 && known.noise > 0)
+      its.decibels = 10 * std::log10(known.signal / known.noise);
+    for (unsigned side : {0u, 1u})
+      describeOperand(operandOf(layer, product, side, recipe),
+                      *known.operands[side], its.operands[side]);
+  }
+  return row;
+}
+
 Fp8Report ScaledLayers::describe(const Fp8Recipe &recipe,
                                  GradientErrors &errors,
                                  ArrayRef<double> aims) {
   Fp8Report report;
   report.recipe = recipe.name.str();
-  std::vector<std::vector<double>> alone = errorsByLayer(errors);
-  for (auto [index, layer] : llvm::enumerate(layers)) {
-    LayerReport &row = report.layers.emplace_back();
-    row.op = getOpRef(layer.op);
-    row.output = getTensorPath(layer.op->getResult(0));
-    row.weight = getValueName(layer.parameter).str();
-    row.weightMax = ranges.magnitudes(layer.parameter).bound;
-    row.m = layer.m;
-    row.k = layer.k;
-    row.n = layer.n;
-    row.module = layer.module;
-    row.kept = layer.kept;
-    row.fits = layer.kept || layer.fits(recipe.multiple);
-    row.effect = largest(alone[index]);
-    for (const LayerProduct &product : layer.products) {
-      Estimate known = estimate(layer, product, recipe);
-      LayerReport::Product &its = row.products.emplace_back();
-      its.name = nameOf(product.pass);
-      its.isComputed = product.isComputed;
-      if (known.signal > 0 && known.noise > 0)
-        its.decibels = 10 * std::log10(known.signal / known.noise);
-      for (unsigned side : {0u, 1u}) {
-        its.operands[side] = describeOperand(
-            operandOf(layer, product, side, recipe), *known.operands[side]);
-        its.operands[side].role = nameOf(rolesOf(product.pass)[side]);
-      }
-    }
+  report.isSampled = sampled != nullptr;
+  for (const Layer &layer : layers)
+    report.layers.push_back(describeLayer(layer, recipe));
+  std::vector<std::vector<double>> alone =
+      sampled ? sampleAlone(recipe) : errorsByLayer(errors);
+  for (auto [row, own] : llvm::zip_equal(report.layers, alone))
+    row.effect = largest(own);
+  if (sampled) {
+    describeSampled(report, recipe);
+    for (double aim : aims)
+      report.keep.push_back({aim, findSampledKept(recipe, alone, aim)});
+    chooseSampled(report, recipe, aims);
+    return report;
   }
   std::vector<double> all = errorsIn(errors);
   for (double aim : aims)

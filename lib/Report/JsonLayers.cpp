@@ -113,6 +113,7 @@ static void writeLayer(OStream &json, const LayerReport &layer) {
 
 void mpopt::writeLayers(OStream &json, const Fp8Report &report) {
   json.attribute("recipe", report.recipe);
+  json.attribute("sampled", report.isSampled);
   json.attributeArray("gemms", [&] {
     for (const LayerReport &layer : report.layers)
       json.object([&] { writeLayer(json, layer); });

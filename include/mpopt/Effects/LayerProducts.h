@@ -19,12 +19,16 @@
 #include "mpopt/Propagate/OperandErrors.h"
 #include "mpopt/Report/LayerReport.h"
 
+#include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <vector>
 
 namespace mpopt {
 
 class FlushedShares;
+class SampledStep;
 
 struct LayerProduct {
   LayerPass pass;
@@ -58,11 +62,18 @@ struct Layer {
 class ScaledLayers {
 public:
   ScaledLayers(mlir::ModuleOp module, mlir::AnalysisManager analyses);
+  ~ScaledLayers();
 
   /// The names of the modules.
   std::vector<std::string> modules() const;
   /// Keeps all products of these layers in BF16.
   void keep(const std::vector<bool> &kept);
+
+  /// Evaluates the step under a recipe on drawn inputs (SampledStep); false
+  /// where that is not possible, and errors are estimated.
+  bool sample(const Fp8Recipe &recipe);
+  /// Of a parameter's gradient, of a step that was sampled.
+  std::optional<double> sampledError(mlir::Value gradient) const;
 
   /// The errors that a recipe adds to what products make.
   /// Layers are its sources.
@@ -70,6 +81,7 @@ public:
   unsigned count() const { return unsigned(layers.size()); }
   /// `errors`: of the step with errorsOf(recipe), by layer; it is walked again
   /// with those of other recipes. `aims`: errors of the parameters' gradients.
+  /// A step that was sampled does not need them.
   Fp8Report describe(const Fp8Recipe &recipe, GradientErrors &errors,
                      llvm::ArrayRef<double> aims);
 
@@ -79,7 +91,26 @@ private:
     std::array<const OperandError *, 2> operands;
   };
 
+  struct Sample;
+
   void findLayers();
+  LayerReport describeLayer(const Layer &layer, const Fp8Recipe &recipe);
+  void describeSampled(Fp8Report &report, const Fp8Recipe &recipe);
+  std::vector<std::vector<double>> sampleAlone(const Fp8Recipe &recipe);
+  std::optional<std::vector<size_t>>
+  findSampledKept(const Fp8Recipe &recipe,
+                  llvm::ArrayRef<std::vector<double>> alone, double aim);
+  /// With the layers that are kept in BF16.
+  std::function<std::optional<OperandScaling>(size_t layer, size_t product,
+                                              unsigned side)>
+  scalingsOf(const Fp8Recipe &recipe, llvm::ArrayRef<size_t> kept) const;
+  void chooseSampled(Fp8Report &report, const Fp8Recipe &own,
+                     llvm::ArrayRef<double> aims);
+  /// `known`: the largest error of a gradient under each recipe.
+  static void
+  recommend(Fp8Report &report,
+            llvm::ArrayRef<std::pair<const Fp8Recipe *, double>> known,
+            llvm::ArrayRef<double> aims);
   void addGradient(mlir::Operation *op, Layer &layer);
   ScaledOperand operandOf(const Layer &layer, const LayerProduct &product,
                           unsigned side, const Fp8Recipe &recipe) const;
@@ -88,8 +119,8 @@ private:
   Estimate estimate(const Layer &layer, const LayerProduct &product,
                     const Fp8Recipe &recipe);
   double zeroGroups(const ScaledOperand &operand);
-  LayerReport::Operand describeOperand(const ScaledOperand &operand,
-                                       const OperandError &error);
+  void describeOperand(const ScaledOperand &operand, const OperandError &error,
+                       LayerReport::Operand &report);
   /// By parameter, with all layers in FP8.
   std::vector<double> errorsIn(const GradientErrors &errors) const;
   /// By layer, then parameter, with that layer alone in FP8.
@@ -112,6 +143,7 @@ private:
   /// The target's FP8 ends at 240 and 57344.
   bool isFnuz;
   std::vector<Layer> layers;
+  std::unique_ptr<Sample> sampled;
   std::map<std::vector<uint64_t>, OperandError> known;
 };
 

@@ -69,6 +69,8 @@ struct Fp8Report {
   };
 
   std::string recipe;
+  /// The figures are those of a step that was evaluated on drawn inputs.
+  bool isSampled = false;
   std::vector<LayerReport> layers;
   std::vector<Choice> recommended;
   std::vector<Kept> keep;
