@@ -5,6 +5,7 @@
 
 #include "mpopt/Effects/ProductEffects.h"
 
+#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/Parallel.h"
 
 #include <cmath>
@@ -85,7 +86,7 @@ ScaledLayers::sampleAlone(const Fp8Recipe &recipe) {
 }
 
 /// The layers that the squares of single errors name, and more of them until
-/// the errors of a step without these are small enough.
+/// the errors of a step without these are small enough in each draw.
 std::optional<std::vector<size_t>>
 ScaledLayers::findSampledKept(const Fp8Recipe &recipe,
                               ArrayRef<std::vector<double>> alone, double aim) {
@@ -104,8 +105,10 @@ ScaledLayers::findSampledKept(const Fp8Recipe &recipe,
   std::optional<std::vector<size_t>> kept;
   for (int trial = 0; trial < kTrials; ++trial, wanted *= kLess) {
     auto next = findKept(squares, layers.size(), wanted * wanted, squareOf);
+    // Errors of single layers may add up to less than that of all.
     if (!next)
-      break;
+      next = std::vector<size_t>(llvm::seq<size_t>(layers.size()).begin(),
+                                 llvm::seq<size_t>(layers.size()).end());
     if (kept == next)
       continue;
     kept = std::move(next);

@@ -406,10 +406,10 @@ SampledStep::measure(const ScalingOf &scalings, int64_t steps) const {
   return list;
 }
 
-std::vector<double> SampledStep::errors(const ScalingOf &scalings,
-                                        int64_t steps, size_t most) const {
+std::vector<std::vector<std::array<double, 2>>>
+SampledStep::squaresOf(const ScalingOf &scalings, int64_t steps,
+                       size_t most) const {
   most = std::min(most, draws.size());
-  // By draw, then parameter: squares of gradients and of their errors.
   std::vector<std::vector<std::array<double, 2>>> squares(most);
   llvm::parallelFor(0, most, [&](size_t at) {
     const Draw *draw = draws[at].get();
@@ -447,6 +447,12 @@ std::vector<double> SampledStep::errors(const ScalingOf &scalings,
       }
     }
   });
+  return squares;
+}
+
+std::vector<double> SampledStep::errors(const ScalingOf &scalings,
+                                        int64_t steps, size_t most) const {
+  auto squares = squaresOf(scalings, steps, most);
   std::vector<double> list;
   for (size_t parameter = 0; parameter < parameters.size(); ++parameter) {
     double square = 0, error = 0;
@@ -456,6 +462,16 @@ std::vector<double> SampledStep::errors(const ScalingOf &scalings,
     }
     list.push_back(square > 0 ? std::sqrt(error / square) : NAN);
   }
+  return list;
+}
+
+std::vector<double> SampledStep::worstErrors(const ScalingOf &scalings,
+                                             int64_t steps) const {
+  std::vector<double> list(parameters.size(), 0);
+  for (const auto &draw : squaresOf(scalings, steps, draws.size()))
+    for (auto [most, entry] : llvm::zip_equal(list, draw))
+      if (entry[0] > 0)
+        most = std::max(most, std::sqrt(entry[1] / entry[0]));
   return list;
 }
 

@@ -58,6 +58,9 @@ public:
   /// asked by several threads.
   std::vector<double> errors(const ScalingOf &scalings, int64_t steps,
                              size_t draws = SIZE_MAX) const;
+  /// The same of the draw in which it is largest.
+  std::vector<double> worstErrors(const ScalingOf &scalings,
+                                  int64_t steps) const;
 
 private:
   struct Role {
@@ -75,6 +78,9 @@ private:
   std::optional<double> findLoss(Draw &draw) const;
   double findFactor(Draw &unrelated) const;
   void addDraws(size_t count);
+  /// By draw, then parameter: squares of gradients and of their errors.
+  std::vector<std::vector<std::array<double, 2>>>
+  squaresOf(const ScalingOf &scalings, int64_t steps, size_t most) const;
   LayerMagnitudes earlier(size_t draw, int64_t steps) const;
   std::array<StoredShares, 2> store(const Role &role, size_t product,
                                     std::array<Matrices *, 2> operands,

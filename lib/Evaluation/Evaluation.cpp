@@ -11,7 +11,8 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/Endian.h"
 
-#include <cstring>
+#include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
@@ -147,8 +148,11 @@ std::optional<SmallVector<int64_t>> Evaluation::integers(Value value) {
   // INT64_MAX stands for an open end in slices.
   constexpr float kMost = 0x1p62f;
   SmallVector<int64_t> list;
-  for (float number : array->numbers)
-    list.push_back(int64_t(std::min(std::max(number, -kMost), kMost)));
+  for (float number : array->numbers) {
+    if (std::isnan(number))
+      return std::nullopt;
+    list.push_back(int64_t(std::clamp(number, -kMost, kMost)));
+  }
   return list;
 }
 

@@ -21,6 +21,9 @@ static std::optional<std::vector<int64_t>> indicesInto(int64_t dim,
                                                        const Array &indices) {
   std::vector<int64_t> list;
   for (float number : indices.numbers) {
+    // NaN is neither.
+    if (!(number >= -float(dim) && number < float(dim)))
+      return std::nullopt;
     int64_t index = int64_t(number) + (number < 0 ? dim : 0);
     if (!(index >= 0 && index < dim))
       return std::nullopt;
