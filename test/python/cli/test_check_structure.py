@@ -61,8 +61,8 @@ CASES = {
         '#include "lib/Ranges/Ops/Linear/Linear.h"\n', 1,
         '#include "mpopt/Numerics/Interval.h"\n'),
     "op in quotes": Case(
-        "mnemonics", "lib/Hazards/Zeros.cpp", 'bool is = name == "add";\n' * 23, 1,
-        'bool is = name == "add";\n' * 22 + '// Not "add".\njson.attribute("add", 1);\n'),
+        "mnemonics", "lib/Hazards/Zeros.cpp", 'bool is = name == "add";\n' * 28, 1,
+        'bool is = name == "add";\n' * 27 + '// Not "add".\njson.attribute("add", 1);\n'),
     "rule id in quotes": Case(
         "rule-ids", "lib/Repair/Search/Nodes.cpp", '\n\nauto id = "MP204";\n', 3,
         '// As "MP204" has it.\nauto text = "MP204 and more";\n'),
