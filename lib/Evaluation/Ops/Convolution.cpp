@@ -26,6 +26,14 @@ struct Image {
 };
 } // namespace
 
+/// False where columns are so many that they are not worth a draw.
+static bool areFew(const Image &image, const Unfolding &windows) {
+  constexpr double kMost = 0x1p28;
+  return double(image.samples) * double(image.channels) *
+             double(windows.outputs) * double(windows.taps) <=
+         kMost;
+}
+
 /// [groups, positions of all samples, channels * taps]
 static Matrices unfold(const Array &array, const Image &image,
                        const Unfolding &windows) {
@@ -146,9 +154,9 @@ static LogicalResult convolve(mp::ConvOp op, Evaluation &in) {
   Window window = Window::get(spatial(*filter), op.getStrides(),
                               op.getDilations(), op.getPads(), op.getAutoPad());
   auto windows = Unfolding::get(window, spatial(*input));
-  if (!windows)
-    return failure();
   Image image(*input, groups);
+  if (!windows || !areFew(image, *windows))
+    return failure();
   auto made = in.multiply(op->getOpResult(0), unfold(*input, image, *windows),
                           filterOf(*filter, groups));
   if (!made)
@@ -167,7 +175,7 @@ static LogicalResult convolveBack(mp::ConvGradOp op, Evaluation &in) {
               *filter = in.find(op.getFilter());
   int64_t groups = int64_t(op.getGroup());
   if (!grad || !fit(input, filter, groups) || grad->rank() != input->rank() ||
-      grad->shape[1] != filter->shape[0] ||
+      grad->shape[0] != input->shape[0] || grad->shape[1] != filter->shape[0] ||
       input->shape[1] / groups != filter->shape[1])
     return failure();
   auto list = [](std::optional<ArrayRef<int64_t>> given) {
@@ -177,9 +185,9 @@ static LogicalResult convolveBack(mp::ConvGradOp op, Evaluation &in) {
       Window::get(spatial(*filter), list(op.getStrides()),
                   list(op.getDilations()), list(op.getPads()), op.getAutoPad());
   auto windows = Unfolding::get(window, spatial(*input), spatial(*grad));
-  if (!windows)
-    return failure();
   Image image(*input, groups);
+  if (!windows || !areFew(image, *windows))
+    return failure();
   Matrices dy = pointsOf(*grad, Image(*grad, groups));
   if (!op.getInputGrad().use_empty()) {
     auto made = in.multiply(cast<OpResult>(op.getInputGrad()), dy,
@@ -234,15 +242,16 @@ static LogicalResult convolveTransposed(mp::ConvTransposeOp op,
   }
   auto windows =
       Unfolding::get(window, ArrayRef(shape).drop_front(2), spatial(*input));
-  if (!windows)
+  Array like{shape, {}};
+  Image image(like, groups);
+  if (!windows || !areFew(image, *windows))
     return failure();
   auto made =
       in.multiply(op->getOpResult(0), pointsOf(*input, Image(*input, groups)),
                   filterOf(*filter, groups).transposed());
   if (!made)
     return failure();
-  Array like{shape, {}};
-  Array result = fold(*made, shape, Image(like, groups), *windows);
+  Array result = fold(*made, shape, image, *windows);
   if (!addBias(result, op.getBias(), in))
     return failure();
   in.set(op.getResult(), std::move(result));

@@ -21,6 +21,8 @@ namespace {
 struct Layout {
   std::vector<uint32_t> group, parameter;
   size_t groups = 0, parameters = 0;
+  /// Neighbours that may have one parameter in common.
+  size_t shared = 1;
 
   static std::optional<Layout> ofRows(const Array &input, int64_t axis);
   /// Of [N, C, D1...]: each sample's groups of channels, or those of all
@@ -47,7 +49,7 @@ std::optional<Layout> Layout::ofRows(const Array &input, int64_t axis) {
     layout.parameter.push_back(uint32_t(at % inner));
   }
   layout.groups = inner ? input.numbers.size() / inner : 0;
-  layout.parameters = inner;
+  layout.parameters = layout.shared = inner;
   return layout;
 }
 
@@ -66,6 +68,7 @@ std::optional<Layout> Layout::ofChannels(const Array &input, int64_t groups,
   }
   layout.groups = size_t(groups) * (bySample ? size_t(input.shape[0]) : 1);
   layout.parameters = channels;
+  layout.shared = each;
   return layout;
 }
 
@@ -92,27 +95,39 @@ static Statistics statisticsOf(const Array &input, const Layout &layout,
   return known;
 }
 
-/// A parameter's elements, each for `repeat` neighbours; ones or zeros without
-/// it.
-static std::optional<std::vector<float>>
-parameterOf(Value value, size_t count, float otherwise, Evaluation &in) {
-  std::vector<float> numbers(count, otherwise);
+/// The neighbours that an element of a parameter is for; nothing where it is
+/// broadcast otherwise.
+static std::optional<size_t> repeatOf(const Array *array,
+                                      const Layout &layout) {
+  if (array && !array->numbers.empty())
+    for (size_t repeat : {size_t(1), layout.shared})
+      if (array->numbers.size() * repeat == layout.parameters)
+        return repeat;
+  return std::nullopt;
+}
+
+/// A parameter's elements, by neighbour; ones or zeros without it.
+static std::optional<std::vector<float>> parameterOf(Value value,
+                                                     const Layout &layout,
+                                                     float otherwise,
+                                                     Evaluation &in) {
+  std::vector<float> numbers(layout.parameters, otherwise);
   if (!value)
     return numbers;
   const Array *array = in.find(value);
-  if (!array || array->numbers.empty() || count % array->numbers.size() != 0)
+  auto repeat = repeatOf(array, layout);
+  if (!repeat)
     return std::nullopt;
-  size_t repeat = count / array->numbers.size();
-  for (size_t at = 0; at < count; ++at)
-    numbers[at] = array->numbers[at / repeat];
+  for (auto [at, number] : llvm::enumerate(numbers))
+    number = array->numbers[at / *repeat];
   return numbers;
 }
 
 static LogicalResult normalize(Operation *op, const Array &input, Value scale,
                                Value bias, const Layout &layout,
                                const Statistics &known, Evaluation &in) {
-  auto factors = parameterOf(scale, layout.parameters, 1, in);
-  auto offsets = parameterOf(bias, layout.parameters, 0, in);
+  auto factors = parameterOf(scale, layout, 1, in);
+  auto offsets = parameterOf(bias, layout, 0, in);
   if (!factors || !offsets)
     return failure();
   Array result = input;
@@ -172,21 +187,34 @@ differentiate(const Array &grad, const Array &input,
 
 /// The gradient of a parameter, whose elements are each for several.
 static std::optional<Array> fold(const std::vector<double> &sums, Value like,
-                                 Evaluation &in) {
+                                 const Layout &layout, Evaluation &in) {
   const Array *array = in.find(like);
-  if (!array || array->numbers.empty() ||
-      sums.size() % array->numbers.size() != 0)
+  auto repeat = repeatOf(array, layout);
+  if (!repeat)
     return std::nullopt;
-  size_t repeat = sums.size() / array->numbers.size();
   Array result = Array::zeros(array->shape);
-  for (size_t at = 0; at < sums.size(); ++at)
-    result.numbers[at / repeat] += float(sums[at]);
+  for (auto [at, number] : llvm::enumerate(result.numbers)) {
+    double sum = 0;
+    for (double each : ArrayRef(sums).slice(at * *repeat, *repeat))
+      sum += each;
+    number = float(sum);
+  }
   return result;
 }
 
 //===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
+
+/// A statistic by row: the normalised dims are 1.
+static void setStatistic(Value result, const std::vector<double> &numbers,
+                         const Array &input, int64_t axis, Evaluation &in) {
+  Shape shape = input.shape;
+  for (int64_t &dim : llvm::MutableArrayRef(shape).drop_front(
+           size_t(*normalizeAxis(axis, input.rank()))))
+    dim = 1;
+  in.set(result, {shape, std::vector<float>(numbers.begin(), numbers.end())});
+}
 
 static LogicalResult layerNorm(mp::LayerNormOp op, Evaluation &in) {
   const Array *input = in.find(op.getInput());
@@ -196,13 +224,8 @@ static LogicalResult layerNorm(mp::LayerNormOp op, Evaluation &in) {
   Statistics known =
       statisticsOf(*input, *layout, op.getEpsilon().convertToDouble(), true);
   if (op.getStats().size() == 2) {
-    Shape shape = input->shape;
-    for (size_t axis = size_t(*normalizeAxis(op.getAxis(), input->rank()));
-         axis < shape.size(); ++axis)
-      shape[axis] = 1;
-    for (auto [value, list] :
-         llvm::zip_equal(op.getStats(), ArrayRef{known.mean, known.inverse}))
-      in.set(value, {shape, std::vector<float>(list.begin(), list.end())});
+    setStatistic(op.getStats()[0], known.mean, *input, op.getAxis(), in);
+    setStatistic(op.getStats()[1], known.inverse, *input, op.getAxis(), in);
   }
   return normalize(op, *input, op.getScale(), op.getBias(), *layout, known, in);
 }
@@ -214,6 +237,8 @@ static LogicalResult rmsNorm(mp::RMSNormOp op, Evaluation &in) {
     return failure();
   Statistics known =
       statisticsOf(*input, *layout, op.getEpsilon().convertToDouble(), false);
+  if (op.getInvRms())
+    setStatistic(op.getInvRms(), known.inverse, *input, op.getAxis(), in);
   return normalize(op, *input, op.getScale(), {}, *layout, known, in);
 }
 
@@ -242,13 +267,13 @@ static LogicalResult rowGradient(Operation *op, Value scale, Value mean,
     return failure();
   Statistics known = statisticsOf(
       *input, *layout, epsilon ? epsilon->convertToDouble() : 1, centres);
-  auto factors = parameterOf(scale, layout->parameters, 1, in);
+  auto factors = parameterOf(scale, *layout, 1, in);
   if (!factors || !readStatistics(known, mean, inverse, in))
     return failure();
   auto made =
       differentiate(*grad, *input, *factors, *layout, known, centres, false);
-  auto byScale = made ? fold(made->scale, scale, in) : std::nullopt;
-  auto byBias = made ? fold(made->bias, scale, in) : std::nullopt;
+  auto byScale = made ? fold(made->scale, scale, *layout, in) : std::nullopt;
+  auto byBias = made ? fold(made->bias, scale, *layout, in) : std::nullopt;
   if (!byScale || !byBias)
     return failure();
   in.set(op->getResult(0), std::move(made->input));
@@ -280,7 +305,7 @@ static LogicalResult groupGradient(Operation *op, Value scale, Value bias,
   auto layout = input ? Layout::ofChannels(*input, groups, true) : std::nullopt;
   if (!grad || !layout)
     return failure();
-  auto factors = parameterOf(scale, layout->parameters, 1, in);
+  auto factors = parameterOf(scale, *layout, 1, in);
   if (!factors)
     return failure();
   auto made =
@@ -292,7 +317,7 @@ static LogicalResult groupGradient(Operation *op, Value scale, Value bias,
     Value value = op->getOperand(unsigned(operand));
     if (operand == 1)
       return made->input;
-    return fold(value == scale ? made->scale : made->bias, value, in);
+    return fold(value == scale ? made->scale : made->bias, value, *layout, in);
   });
 }
 
@@ -348,13 +373,15 @@ static LogicalResult batchNormGradient(mp::BatchNormGradOp op, Evaluation &in) {
   Statistics known;
   known.mean.assign(layout->groups, 0);
   known.inverse.assign(layout->groups, 0);
-  auto factors = parameterOf(op.getScale(), layout->parameters, 1, in);
+  auto factors = parameterOf(op.getScale(), *layout, 1, in);
   if (!factors || !readStatistics(known, op.getMean(), op.getVariance(), in))
     return failure();
   auto made = differentiate(*grad, *input, *factors, *layout, known, true,
                             op.getFrozen());
-  auto byScale = made ? fold(made->scale, op.getScale(), in) : std::nullopt;
-  auto byBias = made ? fold(made->bias, op.getScale(), in) : std::nullopt;
+  auto byScale =
+      made ? fold(made->scale, op.getScale(), *layout, in) : std::nullopt;
+  auto byBias =
+      made ? fold(made->bias, op.getScale(), *layout, in) : std::nullopt;
   if (!byScale || !byBias)
     return failure();
   in.set(op.getInputGrad(), std::move(made->input));

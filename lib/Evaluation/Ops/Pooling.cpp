@@ -69,14 +69,42 @@ static Array applyBack(const Array &from, const AxisMap &map) {
   return result;
 }
 
-static LogicalResult setMapped(Operation *op, const AxisMaps &maps,
-                               const Array *input, Evaluation &in) {
-  if (!maps || !input || input->size() == 0)
-    return failure();
+/// Longer axes, and larger arrays, are not worth a draw.
+static constexpr int64_t kMostAlong = 1 << 22;
+static constexpr double kMostElements = 0x1p27;
+
+/// Nothing where an axis is there twice.
+static std::optional<Shape> shapeOf(const Array &input,
+                                    const std::vector<AxisMap> &maps) {
+  Shape shape = input.shape;
+  double size = double(input.size());
+  for (const AxisMap &map : maps) {
+    int64_t &dim = shape[map.axis];
+    if (dim != map.input || dim < 1)
+      return std::nullopt;
+    size *= double(map.taps.size()) / double(dim);
+    dim = int64_t(map.taps.size());
+    if (size > kMostElements)
+      return std::nullopt;
+  }
+  return shape;
+}
+
+static std::optional<Array> mapped(const AxisMaps &maps, const Array *input) {
+  if (!maps || !input || input->size() == 0 || !shapeOf(*input, *maps))
+    return std::nullopt;
   Array result = *input;
   for (const AxisMap &map : *maps)
     result = applyMap(result, map);
-  in.set(op->getResult(0), std::move(result));
+  return result;
+}
+
+static LogicalResult setMapped(Operation *op, const AxisMaps &maps,
+                               const Array *input, Evaluation &in) {
+  std::optional<Array> result = mapped(maps, input);
+  if (!result)
+    return failure();
+  in.set(op->getResult(0), std::move(*result));
   return success();
 }
 
@@ -87,10 +115,8 @@ static LogicalResult setMappedBack(Operation *op, const AxisMaps &maps,
               *input = in.find(op->getOperand(1));
   if (!maps || !grad || !input)
     return failure();
-  Shape shape = input->shape;
-  for (const AxisMap &map : *maps)
-    shape[map.axis] = int64_t(map.taps.size());
-  if (shape != grad->shape || grad->size() == 0)
+  auto shape = shapeOf(*input, *maps);
+  if (!shape || *shape != grad->shape || grad->size() == 0)
     return failure();
   return setGradients(op, in, [&](int64_t operand) -> std::optional<Array> {
     if (operand != 1)
@@ -112,6 +138,14 @@ template <typename OpTy> static Window windowOf(OpTy op) {
                      op.getPads(), op.getAutoPad(), op.getCeilMode());
 }
 
+/// Does an older rule keep a last window, past the input, that this one drops?
+static bool mayHaveOneMore(const Window &window, const WindowDim &dim,
+                           int64_t size, int64_t count) {
+  int64_t end = size + dim.padBegin + dim.padEnd;
+  return window.ceil && !window.autoPad.starts_with("SAME") &&
+         (count - 1) * dim.stride + dim.extent() < end;
+}
+
 template <typename OpTy>
 static AxisMaps mapsOfAverage(OpTy op, const Array *input) {
   if (!input)
@@ -126,7 +160,9 @@ static AxisMaps mapsOfAverage(OpTy op, const Array *input) {
     int64_t size = input->shape[axis];
     auto count = window.outputDim(unsigned(index), size);
     auto pads = window.pads(unsigned(index), size);
-    if (!count || *count < 0 || !pads || dim.kernel < 1)
+    if (!count || *count < 0 || !pads || dim.kernel < 1 ||
+        *count > kMostAlong || dim.kernel > kMostAlong ||
+        (op.getLegacyCeil() && mayHaveOneMore(window, dim, size, *count)))
       return std::nullopt;
     AxisMap &map = maps.emplace_back(AxisMap{axis, size, {}});
     map.taps.resize(size_t(*count));
@@ -156,6 +192,8 @@ static AxisMaps mapsOfAdaptive(const Array *input, ArrayRef<int64_t> sizes) {
   for (auto [index, given] : llvm::enumerate(sizes)) {
     size_t axis = input->shape.size() - sizes.size() + index;
     int64_t size = input->shape[axis], out = given < 0 ? size : given;
+    if (out > kMostAlong)
+      return std::nullopt;
     AxisMap &map = maps.emplace_back(AxisMap{axis, size, {}});
     for (int64_t at = 0; at < out; ++at) {
       int64_t first = at * size / out, last = ((at + 1) * size + out - 1) / out;
@@ -254,10 +292,10 @@ static AxisMaps mapsOfResize(OpTy op, const Array *input, Evaluation &in) {
       return std::nullopt;
     int64_t size = input->shape[size_t(*axis)];
     double scale = list == scales ? double(number) : number / double(size);
-    int64_t out = list == scales ? int64_t(std::floor(double(size) * scale))
-                                 : int64_t(number);
-    if (out < 1 || size < 1)
+    double whole = list == scales ? std::floor(double(size) * scale) : number;
+    if (size < 1 || !(whole >= 1 && whole <= double(kMostAlong)))
       return std::nullopt;
+    int64_t out = int64_t(whole);
     if (out == size && scale == 1)
       continue;
     AxisMap &map = maps.emplace_back(AxisMap{size_t(*axis), size, {}});
@@ -301,6 +339,8 @@ static AxisMaps mapsOfPad(OpTy op, const Array *input, Evaluation &in) {
             end = pads[axes.size() + number];
     if (begin == 0 && end == 0)
       continue;
+    if (size < 1 || std::max({begin, end, -begin, -end}) > kMostAlong)
+      return std::nullopt;
     AxisMap &map = maps.emplace_back(AxisMap{size_t(*axis), size, {}});
     for (int64_t place = -begin; place < size + end; ++place) {
       auto &taps = map.taps.emplace_back();
@@ -326,18 +366,17 @@ static LogicalResult pad(mp::PadOp op, Evaluation &in) {
   std::optional<double> value = 0;
   if (op.getValue())
     value = in.scalar(op.getValue());
-  if (!maps || !value || failed(setMapped(op, maps, input, in)))
+  auto result = mapped(maps, input);
+  if (!value || !result)
     return failure();
-  if (*value == 0 || op.getMode() != "constant")
-    return success();
-  // Where ones are padded by zeros the border is.
-  Array inside = Array::full(input->shape, 1),
-        result = *in.find(op.getResult());
-  for (const AxisMap &map : *maps)
-    inside = applyMap(inside, map);
-  for (auto [number, is] : llvm::zip_equal(result.numbers, inside.numbers))
-    number = is == 0 ? float(*value) : number;
-  in.set(op.getResult(), std::move(result));
+  if (*value != 0 && op.getMode() == "constant") {
+    // Where ones are padded by zeros the border is.
+    Array ones = Array::full(input->shape, 1);
+    auto inside = mapped(maps, &ones);
+    for (auto [number, is] : llvm::zip_equal(result->numbers, inside->numbers))
+      number = is == 0 ? float(*value) : number;
+  }
+  in.set(op.getResult(), std::move(*result));
   return success();
 }
 
@@ -373,16 +412,21 @@ static std::optional<Pool> poolOf(OpTy op, const Array *input) {
   return pool;
 }
 
-/// The first maximum of a window; -1 of one beside the image.
-static int64_t findMaximum(const float *image, const Unfolding &windows,
-                           int64_t output) {
-  int64_t best = -1;
-  for (int64_t tap = 0; tap < windows.taps; ++tap) {
-    int64_t source = windows.source(tap, output);
-    if (source >= 0 && (best < 0 || image[source] > image[best]))
-      best = source;
+/// Calls `visit` with the place of each window in the result, and with that of
+/// its first maximum in the input: -1 of a window beside the image.
+static void forEachMaximum(const Array &input, const Pool &pool,
+                           llvm::function_ref<void(size_t, int64_t)> visit) {
+  const Unfolding &windows = pool.windows;
+  for (int64_t at = 0; at < pool.images * windows.outputs; ++at) {
+    int64_t first = at / windows.outputs * pool.size, best = -1;
+    for (int64_t tap = 0; tap < windows.taps; ++tap) {
+      int64_t source = windows.source(tap, at % windows.outputs);
+      if (source >= 0 && (best < 0 || input.numbers[size_t(first + source)] >
+                                          input.numbers[size_t(best)]))
+        best = first + source;
+    }
+    visit(size_t(at), best);
   }
-  return best;
 }
 
 static LogicalResult maxPool(mp::MaxPoolOp op, Evaluation &in) {
@@ -391,18 +435,16 @@ static LogicalResult maxPool(mp::MaxPoolOp op, Evaluation &in) {
   if (!pool || op.getStorageOrder() != 0)
     return failure();
   Array result = Array::zeros(pool->shape), indices = result;
-  for (int64_t image = 0; image < pool->images; ++image)
-    for (int64_t at = 0; at < pool->windows.outputs; ++at) {
-      const float *from = input->numbers.data() + image * pool->size;
-      int64_t best = findMaximum(from, pool->windows, at);
-      if (best < 0)
-        return failure();
-      size_t place = size_t(image * pool->windows.outputs + at);
-      result.numbers[place] = from[best];
-      indices.numbers[place] = float(image * pool->size + best);
-    }
+  forEachMaximum(*input, *pool, [&](size_t at, int64_t best) {
+    result.numbers[at] = best < 0 ? 0 : input->numbers[size_t(best)];
+    indices.numbers[at] = float(best);
+  });
+  if (llvm::is_contained(indices.numbers, -1.0f))
+    return failure();
   in.set(op.getResult(), std::move(result));
-  if (op.getIndices())
+  // A float does not hold larger whole numbers.
+  constexpr int64_t kMostIndices = 1 << 24;
+  if (op.getIndices() && input->size() <= kMostIndices)
     in.set(op.getIndices(), std::move(indices));
   return success();
 }
@@ -410,21 +452,16 @@ static LogicalResult maxPool(mp::MaxPoolOp op, Evaluation &in) {
 static LogicalResult maxPoolGradient(mp::MaxPoolGradOp op, Evaluation &in) {
   const Array *grad = in.find(op.getGrad()), *input = in.find(op.getInput());
   auto pool = poolOf(op, input);
-  if (!pool || !grad || grad->size() != mpopt::sizeOf(pool->shape))
+  if (!pool || !grad || grad->shape != pool->shape)
     return failure();
   return setGradients(op, in, [&](int64_t operand) -> std::optional<Array> {
     if (operand != 1)
       return std::nullopt;
     Array result = Array::zeros(input->shape);
-    for (int64_t image = 0; image < pool->images; ++image)
-      for (int64_t at = 0; at < pool->windows.outputs; ++at) {
-        int64_t first = image * pool->size;
-        int64_t best =
-            findMaximum(input->numbers.data() + first, pool->windows, at);
-        if (best >= 0)
-          result.numbers[size_t(first + best)] +=
-              grad->numbers[size_t(image * pool->windows.outputs + at)];
-      }
+    forEachMaximum(*input, *pool, [&](size_t at, int64_t best) {
+      if (best >= 0)
+        result.numbers[size_t(best)] += grad->numbers[at];
+    });
     return result;
   });
 }
