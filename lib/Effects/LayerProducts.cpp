@@ -441,9 +441,9 @@ double ScaledLayers::zeroGroups(const ScaledOperand &operand) {
                    known->second.of(rows)});
 }
 
-void ScaledLayers::describeOperand(const ScaledOperand &operand,
-                                   const OperandError &error,
-                                   LayerReport::Operand &report) {
+LayerReport::Operand ScaledLayers::describeOperand(const ScaledOperand &operand,
+                                                   const OperandError &error) {
+  LayerReport::Operand report;
   report.clipped = error.clipped;
   bool isWide = operand.scaling.format == "bf16";
   if (operand.isWeight && error.flushAt.empty()) {
@@ -459,6 +459,7 @@ void ScaledLayers::describeOperand(const ScaledOperand &operand,
     }
     report.zero = zeroGroups(operand);
   }
+  return report;
 }
 
 //===----------------------------------------------------------------------===//
@@ -596,16 +597,16 @@ LayerReport ScaledLayers::describeLayer(const Layer &layer,
     LayerReport::Product &its = row.products.emplace_back();
     its.name = nameOf(product.pass);
     its.isComputed = product.isComputed;
+    if (!sampled) {
+      Estimate known = estimate(layer, product, recipe);
+      if (known.signal > 0 && known.noise > 0)
+        its.decibels = 10 * std::log10(known.signal / known.noise);
+      for (unsigned side : {0u, 1u})
+        its.operands[side] = describeOperand(
+            operandOf(layer, product, side, recipe), *known.operands[side]);
+    }
     for (unsigned side : {0u, 1u})
       its.operands[side].role = nameOf(rolesOf(product.pass)[side]);
-    if (sampled)
-      continue;
-    Estimate known = estimate(layer, product, recipe);
-    if (known.signal > 0 && known.noise > 0)
-      its.decibels = 10 * std::log10(known.signal / known.noise);
-    for (unsigned side : {0u, 1u})
-      describeOperand(operandOf(layer, product, side, recipe),
-                      *known.operands[side], its.operands[side]);
   }
   return row;
 }

@@ -77,7 +77,7 @@ static std::optional<Array> relateNumbers(const Array &predictions,
   return result;
 }
 
-/// Of two classes, by logits.
+/// Draws each target from the two classes of a logit.
 static std::optional<Array>
 relateBits(const Array &logits, const Array &targets, RandomNumbers &random) {
   if (logits.shape != targets.shape ||

@@ -86,7 +86,7 @@ ScaledLayers::sampleAlone(const Fp8Recipe &recipe) {
 }
 
 /// The layers that the squares of single errors name, and more of them until
-/// the errors of a step without these are small enough in each draw.
+/// the errors of a step without these are small enough.
 std::optional<std::vector<size_t>>
 ScaledLayers::findSampledKept(const Fp8Recipe &recipe,
                               ArrayRef<std::vector<double>> alone, double aim) {

@@ -30,7 +30,7 @@ using LayerMagnitudes = std::vector<std::array<double, 3>>;
 
 class SampledStep {
 public:
-  /// What storing the operands of a product does to it alone.
+  /// The effect of storing the operands of a product on it alone.
   struct Product {
     /// The square of signal over that of noise; NaN if either is 0.
     double ratio = NAN;
@@ -58,9 +58,6 @@ public:
   /// asked by several threads.
   std::vector<double> errors(const ScalingOf &scalings, int64_t steps,
                              size_t draws = SIZE_MAX) const;
-  /// The same of the draw in which it is largest.
-  std::vector<double> worstErrors(const ScalingOf &scalings,
-                                  int64_t steps) const;
 
 private:
   struct Role {
@@ -69,7 +66,11 @@ private:
     unsigned lhs;
   };
 
-  struct Sums;
+  /// The squares of a product and of its error in a draw; 0 if it is not made.
+  struct Squares {
+    double signal = 0, noise = 0;
+    std::array<StoredShares, 2> operands;
+  };
 
   std::unique_ptr<Draw> draw(uint32_t seed) const;
   void ignoreTargets(mlir::Operation *loss, double counted,
@@ -78,9 +79,6 @@ private:
   std::optional<double> findLoss(Draw &draw) const;
   double findFactor(Draw &unrelated) const;
   void addDraws(size_t count);
-  /// By draw, then parameter: squares of gradients and of their errors.
-  std::vector<std::vector<std::array<double, 2>>>
-  squaresOf(const ScalingOf &scalings, int64_t steps, size_t most) const;
   LayerMagnitudes earlier(size_t draw, int64_t steps) const;
   std::array<StoredShares, 2> store(const Role &role, size_t product,
                                     std::array<Matrices *, 2> operands,
@@ -88,7 +86,7 @@ private:
                                     const LayerMagnitudes &largest) const;
   void measureOn(const Draw &draw, const ScalingOf &scalings,
                  const LayerMagnitudes &largest,
-                 std::vector<std::vector<Sums>> &list) const;
+                 std::vector<std::vector<Squares>> &list) const;
 
   /// A handle, whose methods are not const.
   mutable mlir::func::FuncOp function;
@@ -98,9 +96,9 @@ private:
   /// The ops that make products of layers, in program order.
   std::vector<mlir::Operation *> products;
   std::vector<std::unique_ptr<Draw>> draws;
-  /// Of steps that are not kept.
+  /// The magnitudes of steps that are not kept.
   std::vector<LayerMagnitudes> others;
-  /// Of the terms of the loss with related targets, of those with others.
+  /// The terms of the loss with related targets over those with others.
   double factor = 1;
   /// Multiplications of an exact step.
   double cost = 0;

@@ -28,7 +28,6 @@
 namespace mpopt {
 
 class FlushedShares;
-class SampledStep;
 
 struct LayerProduct {
   LayerPass pass;
@@ -72,7 +71,7 @@ public:
   /// Evaluates the step under a recipe on drawn inputs (SampledStep); false
   /// where that is not possible, and errors are estimated.
   bool sample(const Fp8Recipe &recipe);
-  /// Of a parameter's gradient, of a step that was sampled.
+  /// The error of a parameter's gradient in a step that was sampled.
   std::optional<double> sampledError(mlir::Value gradient) const;
 
   /// The errors that a recipe adds to what products make.
@@ -119,8 +118,8 @@ private:
   Estimate estimate(const Layer &layer, const LayerProduct &product,
                     const Fp8Recipe &recipe);
   double zeroGroups(const ScaledOperand &operand);
-  void describeOperand(const ScaledOperand &operand, const OperandError &error,
-                       LayerReport::Operand &report);
+  LayerReport::Operand describeOperand(const ScaledOperand &operand,
+                                       const OperandError &error);
   /// By parameter, with all layers in FP8.
   std::vector<double> errorsIn(const GradientErrors &errors) const;
   /// By layer, then parameter, with that layer alone in FP8.
