@@ -129,18 +129,6 @@ Array mpopt::broadcast(const Array &from, ArrayRef<int64_t> shape) {
   return takeStrided(from, 0, broadcastStrides(from, shape), Shape(shape));
 }
 
-Array mpopt::sumTo(const Array &from, ArrayRef<int64_t> shape) {
-  Array result = Array::zeros(Shape(shape));
-  std::vector<double> sums(result.numbers.size(), 0.0);
-  forEachIndex(from.shape, from.strides(), broadcastStrides(result, from.shape),
-               [&](int64_t source, int64_t target) {
-                 sums[size_t(target)] += from.numbers[size_t(source)];
-               });
-  for (auto [number, sum] : llvm::zip_equal(result.numbers, sums))
-    number = float(sum);
-  return result;
-}
-
 void mpopt::forEachLine(const Array &array, size_t axis,
                         llvm::function_ref<void(int64_t)> visit) {
   int64_t stride = array.stride(axis), length = array.shape[axis];

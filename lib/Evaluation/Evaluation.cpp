@@ -7,9 +7,9 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Ranges/Value/TransferContext.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
-#include "llvm/Support/Endian.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,68 +22,15 @@ using namespace mpopt::evaluation;
 // Constants
 //===----------------------------------------------------------------------===//
 
-template <typename T>
-static void readAll(ArrayRef<char> data, std::vector<float> &numbers) {
-  for (auto [index, number] : llvm::enumerate(numbers))
-    number = float(llvm::support::endian::read<T, llvm::endianness::little>(
-        data.data() + index * sizeof(T)));
-}
-
-static bool readFloats(ArrayRef<char> data, Type type,
-                       std::vector<float> &numbers) {
-  if (data.size() * 8 != numbers.size() * type.getIntOrFloatBitWidth())
-    return false;
-  if (type.isF32()) {
-    readAll<float>(data, numbers);
-  } else if (type.isF64()) {
-    readAll<double>(data, numbers);
-  } else if (auto format = dyn_cast<FloatType>(type)) {
-    unsigned bits = format.getWidth();
-    if (bits != 8 && bits != 16)
-      return false;
-    for (auto [index, number] : llvm::enumerate(numbers)) {
-      uint64_t code = uint8_t(data[index * bits / 8]);
-      if (bits == 16)
-        code |= uint64_t(uint8_t(data[index * 2 + 1])) << 8;
-      llvm::APFloat value(format.getFloatSemantics(), llvm::APInt(bits, code));
-      number = float(value.convertToDouble());
-    }
-  } else {
-    bool isUnsigned = type.isUnsignedInteger();
-    switch (type.getIntOrFloatBitWidth()) {
-    case 8:
-      isUnsigned ? readAll<uint8_t>(data, numbers)
-                 : readAll<int8_t>(data, numbers);
-      break;
-    case 16:
-      isUnsigned ? readAll<uint16_t>(data, numbers)
-                 : readAll<int16_t>(data, numbers);
-      break;
-    case 32:
-      isUnsigned ? readAll<uint32_t>(data, numbers)
-                 : readAll<int32_t>(data, numbers);
-      break;
-    case 64:
-      readAll<int64_t>(data, numbers);
-      break;
-    default:
-      return false;
-    }
-  }
-  return true;
-}
-
+/// As their file has them (WeightView), but for bits of attributes.
 static std::optional<Array> readConstant(mp::ConstantOp op) {
   MaybeShape shape = getShape(op.getResult());
   Type type = getElementType(op.getResult());
   if (!shape || !type || !type.isIntOrFloat())
     return std::nullopt;
   Array array{*shape, {}};
-  size_t size = size_t(mpopt::sizeOf(array.shape));
-  if (type.isInteger(1)) {
-    auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
-    if (!dense)
-      return std::nullopt;
+  auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
+  if (type.isInteger(1) && dense) {
     for (bool bit : dense.getValues<bool>())
       array.numbers.push_back(bit);
     return array;
@@ -91,11 +38,14 @@ static std::optional<Array> readConstant(mp::ConstantOp op) {
   std::optional<ConstantBytes> bytes = getConstantBytes(op);
   if (!bytes)
     return std::nullopt;
-  array.numbers.resize(bytes->splat ? 1 : size);
-  if (!readFloats(bytes->data, type, array.numbers))
-    return std::nullopt;
-  if (bytes->splat)
-    array.numbers.assign(size, array.numbers.front());
+  WeightView view;
+  view.data = bytes->data;
+  view.splat = bytes->splat;
+  view.elementType = type;
+  view.shape = *shape;
+  std::vector<double> numbers(size_t(view.size()));
+  view.read(0, numbers);
+  array.numbers.assign(numbers.begin(), numbers.end());
   return array;
 }
 
@@ -115,9 +65,9 @@ const Array *Evaluation::readConstant(Value value) {
 //===----------------------------------------------------------------------===//
 
 void Evaluation::set(Value value, Array array) {
-  if (double(array.size()) > left.elements)
+  if (double(array.size()) > leftElements)
     return;
-  left.elements -= double(array.size());
+  leftElements -= double(array.size());
   // An element that an op makes takes about 2 ns, a multiplication of a product
   // 0.03 (perf stat of the decoders of fp8_train).
   constexpr double kElement = 64;
@@ -167,10 +117,10 @@ std::optional<Matrices> Evaluation::multiply(OpResult which, Matrices lhs,
                                              Matrices rhs) {
   double products = double(std::max(lhs.batch, rhs.batch)) * double(lhs.rows) *
                     double(rhs.rows) * double(lhs.depth);
-  if (lhs.depth != rhs.depth || products > left.products ||
+  if (lhs.depth != rhs.depth || products > leftProducts ||
       (lhs.batch != rhs.batch && lhs.batch != 1 && rhs.batch != 1))
     return std::nullopt;
-  left.products -= products;
+  leftProducts -= products;
   spent += products;
   if (multiplier)
     return multiplier(which, std::move(lhs), std::move(rhs));

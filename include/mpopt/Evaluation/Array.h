@@ -63,9 +63,6 @@ Array permute(const Array &from, llvm::ArrayRef<int64_t> axes);
 llvm::SmallVector<int64_t, 6> broadcastStrides(const Array &from,
                                                llvm::ArrayRef<int64_t> shape);
 Array broadcast(const Array &from, llvm::ArrayRef<int64_t> shape);
-/// The inverse of broadcasting: sums over the axes along which `shape` has 1 or
-/// nothing.
-Array sumTo(const Array &from, llvm::ArrayRef<int64_t> shape);
 
 /// The lines along an axis: `visit` gets the offset of the first element; the
 /// others are stride(axis) apart.

@@ -35,13 +35,7 @@ using OpObserver = std::function<void(mlir::Operation *op)>;
 
 class Evaluation {
 public:
-  /// `budget`: multiplications of products, and elements of arrays, that may be
-  /// spent.
-  struct Budget {
-    double products = 0x1p33, elements = 0x1p27;
-  };
-  explicit Evaluation(Budget budget) : left(budget) {}
-  Evaluation() : Evaluation(Budget()) {}
+  Evaluation() = default;
   /// Evaluates again what depends on other products than those of `base`, which
   /// stays as it is: several may do so at once.
   explicit Evaluation(const Evaluation &base) : base(&base) {}
@@ -80,7 +74,9 @@ private:
 
   llvm::DenseMap<mlir::Value, std::unique_ptr<Array>> arrays, constants;
   const Evaluation *base = nullptr;
-  Budget left;
+  /// The multiplications of products and the elements of arrays that may still
+  /// be spent: some seconds, and half a GiB.
+  double leftProducts = 0x1p33, leftElements = 0x1p27;
   double spent = 0;
 };
 
