@@ -100,8 +100,6 @@ private:
   std::vector<LayerMagnitudes> others;
   /// The terms of the loss with related targets over those with others.
   double factor = 1;
-  /// Multiplications of an exact step.
-  double cost = 0;
 };
 
 } // namespace mpopt

@@ -54,9 +54,13 @@ const Array *Evaluation::readConstant(Value value) {
   if (!op)
     return nullptr;
   auto [known, isNew] = constants.try_emplace(value);
-  if (isNew)
-    if (std::optional<Array> array = ::readConstant(op))
-      known->second = std::make_unique<Array>(std::move(*array));
+  MaybeShape shape = getShape(value);
+  double size = shape ? double(mpopt::sizeOf(*shape)) : 0;
+  if (!isNew || size > leftElements)
+    return known->second.get();
+  leftElements -= size;
+  if (std::optional<Array> array = ::readConstant(op))
+    known->second = std::make_unique<Array>(std::move(*array));
   return known->second.get();
 }
 
