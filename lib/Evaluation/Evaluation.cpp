@@ -69,8 +69,10 @@ const Array *Evaluation::readConstant(Value value) {
 //===----------------------------------------------------------------------===//
 
 void Evaluation::set(Value value, Array array) {
-  if (double(array.size()) > leftElements)
+  if (double(array.size()) > leftElements) {
+    arrays[value] = nullptr;
     return;
+  }
   leftElements -= double(array.size());
   // An element that an op makes takes about 2 ns, a multiplication of a product
   // 0.03 (perf stat of the decoders of fp8_train).
@@ -79,7 +81,8 @@ void Evaluation::set(Value value, Array array) {
   arrays[value] = std::make_unique<Array>(std::move(array));
 }
 
-/// Its own arrays, then those of the base, constants included.
+/// Its own arrays, null where one is not known, then those of the base,
+/// constants included.
 const Array *Evaluation::lookUp(Value value) const {
   if (auto known = arrays.find(value); known != arrays.end())
     return known->second.get();
@@ -154,6 +157,10 @@ void Evaluation::evaluate(Operation *op) {
         evaluateConvolution, evaluatePooling, evaluateLoss})
     if (succeeded(family(op, *this)))
       return;
+  // Those of the base are of other operands.
+  for (Value result : op->getResults())
+    if (base && !arrays.contains(result))
+      arrays[result] = nullptr;
 }
 
 void Evaluation::run(func::FuncOp function) {

@@ -1,10 +1,13 @@
 //===- EvaluationTest.cpp - Arrays, products and stored operands
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "mpopt/Evaluation/Evaluation.h"
+#include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Evaluation/DrawnInputs.h"
 #include "mpopt/Evaluation/StoredOperand.h"
 #include "mpopt/Numerics/Fp8Recipe.h"
 
+#include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
@@ -137,4 +140,36 @@ TEST(RandomNumbers, HaveTheirMoments) {
   // Five deviations of the mean of so many.
   EXPECT_NEAR(sum / kCount, 0, 0.016);
   EXPECT_NEAR(square / kCount, 1, 0.023);
+}
+
+/// What is evaluated again on another argument, and cannot be, is not known:
+/// the result of the base is that of another argument.
+TEST(Evaluation, HidesResultsOfItsBase) {
+  mlir::MLIRContext context;
+  context.loadDialect<mp::MPDialect, mlir::func::FuncDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
+    func.func @f(%x: tensor<?xf32>, %y: tensor<2xf32>) -> tensor<*xf32> {
+      %0 = mp.add %x, %y : (tensor<?xf32>, tensor<2xf32>) -> tensor<*xf32>
+      %1 = mp.mul %0, %0 : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+      return %1 : tensor<*xf32>
+    })",
+                                                        &context);
+  ASSERT_TRUE(module);
+  auto function = *module->getOps<mlir::func::FuncOp>().begin();
+  mlir::Value result =
+      function.getBody().front().getTerminator()->getOperand(0);
+  Evaluation base;
+  base.set(function.getArgument(0), {{2}, {1, 2}});
+  base.set(function.getArgument(1), {{2}, {3, 4}});
+  base.run(function);
+  ASSERT_TRUE(base.find(result));
+  EXPECT_EQ(base.find(result)->numbers, (std::vector<float>{16, 36}));
+  Evaluation other(base);
+  other.set(function.getArgument(0), {{2}, {0, 0}});
+  other.run(function);
+  EXPECT_EQ(other.find(result)->numbers, (std::vector<float>{9, 16}));
+  Evaluation broken(base);
+  broken.set(function.getArgument(0), {{3}, {0, 0, 0}});
+  broken.run(function);
+  EXPECT_EQ(broken.find(result), nullptr);
 }
