@@ -81,18 +81,27 @@ def decibels(a, b, codes, rows) -> float:
     return 10 * np.log10((exact ** 2).sum() / ((multiply(a, b, codes, rows, False) - exact) ** 2).sum())
 
 
-def check(tmp_path, weights, *options: str, batch: int = BATCH) -> dict:
+INPUT = ["--input", "x=-8:8", "--input", "x~0,1"]
+
+
+def check(tmp_path, weights, *options: str, batch: int = BATCH, inputs: list[str] = INPUT) -> dict:
     save(tmp_path / "net.onnx", weights, batch)
     done = run_mpopt("--check", tmp_path / "net.onnx", "--train", "--loss", f"mse:h{LAYERS - 1},t", "--format", "json", "--fail-on", "never",
-                     "--input", "x=-8:8", "--input", "x~0,1", "--input", "t=-8:8", "--input", "t~0,1", *options)
+                     *inputs, "--input", "t=-8:8", "--input", "t~0,1", *options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
+@pytest.mark.parametrize("drawn", [True, False])
 @pytest.mark.parametrize("rows", [False, True])
-def test_signal_to_noise_is_that_of_a_step(tmp_path, rows):
+def test_signal_to_noise_is_that_of_a_step(tmp_path, rows, drawn):
     weights = make_weights()
-    report = check(tmp_path, weights, "--precision", f"fp8:{'rowwise' if rows else 'current'}")
+    # Bounds of single elements are not drawn: the formulas estimate the step.
+    bounds = tmp_path / "bounds.npz"
+    np.savez(bounds, lo=np.full(WIDTH, -8, "f4"), hi=np.linspace(8, 9, WIDTH, dtype="f4"))
+    options = [] if drawn else ["--input", f"x=@{bounds}", "--input", "x~0,1"]
+    report = check(tmp_path, weights, "--precision", f"fp8:{'rowwise' if rows else 'current'}", inputs=options or INPUT)
+    assert report["training"]["fp8"]["sampled"] == drawn
     e4, e5 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fn if rows else ml_dtypes.float8_e5m2
     exact, operands = step(weights, rows, exact=True)
     layers = report["training"]["fp8"]["gemms"]
