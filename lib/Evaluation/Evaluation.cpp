@@ -154,7 +154,7 @@ void Evaluation::evaluate(Operation *op) {
   for (auto *family :
        {evaluateView, evaluateElementwise, evaluateProduct, evaluateReduction,
         evaluateActivation, evaluateNormalization, evaluateIndexing,
-        evaluateConvolution, evaluatePooling, evaluateLoss})
+        evaluateConvolution, evaluatePooling, evaluateClassLoss, evaluateLoss})
     if (succeeded(family(op, *this)))
       return;
   // Those of the base are of other operands.

@@ -15,6 +15,7 @@
 namespace mpopt::evaluation {
 
 llvm::LogicalResult evaluateActivation(mlir::Operation *op, Evaluation &in);
+llvm::LogicalResult evaluateClassLoss(mlir::Operation *op, Evaluation &in);
 llvm::LogicalResult evaluateConvolution(mlir::Operation *op, Evaluation &in);
 llvm::LogicalResult evaluateElementwise(mlir::Operation *op, Evaluation &in);
 llvm::LogicalResult evaluateIndexing(mlir::Operation *op, Evaluation &in);

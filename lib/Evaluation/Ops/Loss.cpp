@@ -1,11 +1,12 @@
-//===- Loss.cpp - Losses and their gradients
+//===- Loss.cpp - Losses over elements, and reductions
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Families.h"
 
+#include "LossReduction.h"
+
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/Ops/LossOps.h"
-#include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Numerics/Infinity.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -20,9 +21,8 @@ using namespace mpopt::evaluation;
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// The loss of elements whose weights add up to `total` under a mean.
-static std::optional<Array> reduceLoss(Array elements, StringRef reduction,
-                                       double total) {
+std::optional<Array> evaluation::reduceLoss(Array elements, StringRef reduction,
+                                            double total) {
   if (reduction == "none")
     return elements;
   double sum = 0;
@@ -37,11 +37,10 @@ static std::optional<Array> reduceLoss(Array elements, StringRef reduction,
   return Array{{}, {float(sum)}};
 }
 
-/// The gradient that arrives at each element; a loss that nothing follows has
-/// 1.
-static std::optional<Array> expandGradient(const Array *grad,
-                                           const Shape &shape,
-                                           StringRef reduction, double total) {
+std::optional<Array> evaluation::expandGradient(const Array *grad,
+                                                const Shape &shape,
+                                                StringRef reduction,
+                                                double total) {
   if (reduction == "none") {
     if (grad && grad->size() != mpopt::sizeOf(shape))
       return std::nullopt;
@@ -55,274 +54,6 @@ static std::optional<Array> expandGradient(const Array *grad,
   else if (reduction == "batchmean" && !shape.empty())
     arrives /= double(shape.front());
   return Array::full(shape, float(arrives));
-}
-
-//===----------------------------------------------------------------------===//
-// Classes
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Scores of classes along axis 1 (of one position along axis 0).
-class Classes {
-public:
-  Classes(const Array &scores)
-      : shape(scores.shape), count(scores.shape[axis()]),
-        stride(scores.stride(axis())) {
-    for (auto [number, dim] : llvm::enumerate(shape))
-      if (number != axis())
-        positions.push_back(dim);
-  }
-  size_t axis() const { return shape.size() > 1 ? 1 : 0; }
-  /// Of the first class of a position.
-  int64_t first(int64_t position) const {
-    return position / stride * stride * count + position % stride;
-  }
-
-  Shape shape, positions;
-  int64_t count, stride;
-};
-} // namespace
-
-static Array logSoftmax(const Array &scores, const Classes &classes) {
-  Array result = scores;
-  for (int64_t at = 0; at < mpopt::sizeOf(classes.positions); ++at) {
-    float *row = result.numbers.data() + classes.first(at);
-    double largest = -kInfinity, sum = 0;
-    for (int64_t i = 0; i < classes.count; ++i)
-      largest = std::max(largest, double(row[i * classes.stride]));
-    for (int64_t i = 0; i < classes.count; ++i)
-      sum += std::exp(float(row[i * classes.stride] - largest));
-    double less = largest + std::log(sum);
-    for (int64_t i = 0; i < classes.count; ++i)
-      row[i * classes.stride] = float(row[i * classes.stride] - less);
-  }
-  return result;
-}
-
-/// The distribution of each position's target times the classes' weights, and
-/// the weights' sum; nothing where a class is out of range.
-static std::optional<std::pair<Array, double>>
-targetsOf(const Array &targets, const Array *weights, const Classes &classes,
-          std::optional<int64_t> ignored, double smoothing) {
-  Array made = Array::zeros(classes.shape);
-  double total = 0;
-  auto weightOf = [&](int64_t index) {
-    return weights ? double(weights->numbers[size_t(index)]) : 1.0;
-  };
-  if (weights && weights->size() != classes.count)
-    return std::nullopt;
-  if (targets.shape == classes.shape && targets.rank() > 0 &&
-      classes.positions != targets.shape) {
-    // Distributions: a mean goes over the positions.
-    for (int64_t at = 0; at < mpopt::sizeOf(classes.positions); ++at)
-      for (int64_t i = 0; i < classes.count; ++i) {
-        size_t place = size_t(classes.first(at) + i * classes.stride);
-        double share = targets.numbers[place] * (1 - smoothing) +
-                       smoothing / double(classes.count);
-        made.numbers[place] = float(share * weightOf(i));
-      }
-    return std::pair(std::move(made), double(mpopt::sizeOf(classes.positions)));
-  }
-  if (targets.size() != mpopt::sizeOf(classes.positions))
-    return std::nullopt;
-  for (int64_t at = 0; at < targets.size(); ++at) {
-    int64_t target = int64_t(targets.numbers[size_t(at)]);
-    if (ignored && target == *ignored)
-      continue;
-    if (target < 0 || target >= classes.count)
-      return std::nullopt;
-    total += weightOf(target);
-    for (int64_t i = 0; i < classes.count; ++i) {
-      double share =
-          (i == target) * (1 - smoothing) + smoothing / double(classes.count);
-      made.numbers[size_t(classes.first(at) + i * classes.stride)] =
-          float(share * weightOf(i));
-    }
-  }
-  return std::pair(std::move(made), total);
-}
-
-/// -sum of q log p of each position.
-static Array crossEntropies(const Array &logs, const Array &shares,
-                            const Classes &classes) {
-  Array losses = Array::zeros(classes.positions);
-  for (int64_t at = 0; at < losses.size(); ++at) {
-    double sum = 0;
-    for (int64_t i = 0; i < classes.count; ++i) {
-      size_t place = size_t(classes.first(at) + i * classes.stride);
-      if (shares.numbers[place] != 0)
-        sum -= double(shares.numbers[place]) * logs.numbers[place];
-    }
-    losses.numbers[size_t(at)] = float(sum);
-  }
-  return losses;
-}
-
-namespace {
-/// The operands of a loss over classes.
-struct ClassLoss {
-  const Array *scores, *targets, *weights;
-  std::optional<int64_t> ignored;
-  double smoothing = 0;
-  StringRef reduction;
-
-  bool isKnown(Value weight) const {
-    return scores && targets && scores->rank() > 0 && (!weight || weights);
-  }
-};
-} // namespace
-
-static std::optional<Array> lossOf(const ClassLoss &loss, const Array &logs) {
-  Classes classes(*loss.scores);
-  auto shares = targetsOf(*loss.targets, loss.weights, classes, loss.ignored,
-                          loss.smoothing);
-  if (!shares)
-    return std::nullopt;
-  return reduceLoss(crossEntropies(logs, shares->first, classes),
-                    loss.reduction, shares->second);
-}
-
-/// dL (w softmax(x) - w q), or -dL w q by log-probabilities.
-static std::optional<Array> gradientOf(const ClassLoss &loss, const Array *grad,
-                                       const Array *logs) {
-  Classes classes(*loss.scores);
-  auto shares = targetsOf(*loss.targets, loss.weights, classes, loss.ignored,
-                          loss.smoothing);
-  if (!shares)
-    return std::nullopt;
-  auto arrives =
-      expandGradient(grad, classes.positions, loss.reduction, shares->second);
-  if (!arrives)
-    return std::nullopt;
-  Array result = std::move(shares->first);
-  for (int64_t at = 0; at < arrives->size(); ++at) {
-    double sum = 0;
-    auto place = [&](int64_t i) {
-      return size_t(classes.first(at) + i * classes.stride);
-    };
-    for (int64_t i = 0; i < classes.count; ++i)
-      sum += result.numbers[place(i)];
-    for (int64_t i = 0; i < classes.count; ++i) {
-      float &number = result.numbers[place(i)];
-      double p = logs && sum != 0 ? std::exp(logs->numbers[place(i)]) : 0;
-      number = float(arrives->numbers[size_t(at)] * (sum * p - number));
-    }
-  }
-  return result;
-}
-
-template <typename OpTy> static std::optional<int64_t> ignoredBy(OpTy op) {
-  auto index = op.getIgnoreIndex();
-  return index ? std::optional<int64_t>(int64_t(*index)) : std::nullopt;
-}
-
-static LogicalResult softmaxCrossEntropy(mp::SoftmaxCrossEntropyOp op,
-                                         Evaluation &in) {
-  ClassLoss loss{in.find(op.getInput()),
-                 in.find(op.getTarget()),
-                 in.find(op.getWeight()),
-                 ignoredBy(op),
-                 0,
-                 op.getReduction()};
-  if (!loss.isKnown(op.getWeight()) || op.getIgnore())
-    return failure();
-  Array logs = logSoftmax(*loss.scores, Classes(*loss.scores));
-  auto made = lossOf(loss, logs);
-  if (!made)
-    return failure();
-  in.set(op.getLoss(), std::move(*made));
-  in.set(op.getLogProb(), std::move(logs));
-  return success();
-}
-
-static LogicalResult
-softmaxCrossEntropyGradient(mp::SoftmaxCrossEntropyGradOp op, Evaluation &in) {
-  ClassLoss loss{in.find(op.getLogProb()),
-                 in.find(op.getTarget()),
-                 in.find(op.getWeight()),
-                 ignoredBy(op),
-                 0,
-                 op.getReduction()};
-  const Array *grad = in.find(op.getGrad());
-  if (!loss.isKnown(op.getWeight()) || op.getIgnore() || op.getBias() ||
-      (op.getGrad() && !grad))
-    return failure();
-  auto made = gradientOf(loss, grad, loss.scores);
-  if (!made)
-    return failure();
-  in.set(op->getResult(0), std::move(*made));
-  return success();
-}
-
-static LogicalResult crossEntropyGradient(mp::CrossEntropyGradOp op,
-                                          Evaluation &in) {
-  ClassLoss loss{in.find(op.getInput()),
-                 in.find(op.getTarget()),
-                 in.find(op.getWeight()),
-                 ignoredBy(op),
-                 op.getLabelSmoothing().convertToDouble(),
-                 op.getReduction()};
-  const Array *grad = in.find(op.getGrad());
-  if (!loss.isKnown(op.getWeight()) || !grad)
-    return failure();
-  Array logs = logSoftmax(*loss.scores, Classes(*loss.scores));
-  return setGradients(op, in, [&](int64_t operand) -> std::optional<Array> {
-    return operand == 1 ? gradientOf(loss, grad, &logs) : std::nullopt;
-  });
-}
-
-static LogicalResult nllGradient(mp::NllLossGradOp op, Evaluation &in) {
-  ClassLoss loss{in.find(op.getInput()),
-                 in.find(op.getTarget()),
-                 in.find(op.getWeight()),
-                 ignoredBy(op),
-                 0,
-                 op.getReduction()};
-  const Array *grad = in.find(op.getGrad());
-  if (!loss.isKnown(op.getWeight()) || !grad)
-    return failure();
-  return setGradients(op, in, [&](int64_t operand) -> std::optional<Array> {
-    return operand == 1 ? gradientOf(loss, grad, nullptr) : std::nullopt;
-  });
-}
-
-static LogicalResult evaluateClassLoss(Operation *op, Evaluation &in) {
-  auto set = [&](const ClassLoss &loss, Value weight, bool logs) {
-    if (!loss.isKnown(weight))
-      return failure();
-    auto made =
-        lossOf(loss, logs ? *loss.scores
-                          : logSoftmax(*loss.scores, Classes(*loss.scores)));
-    if (!made)
-      return failure();
-    in.set(op->getResult(0), std::move(*made));
-    return success();
-  };
-  return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](mp::SoftmaxCrossEntropyOp each) {
-        return softmaxCrossEntropy(each, in);
-      })
-      .Case([&](mp::SoftmaxCrossEntropyGradOp each) {
-        return softmaxCrossEntropyGradient(each, in);
-      })
-      .Case([&](mp::CrossEntropyOp each) {
-        return set({in.find(each.getInput()), in.find(each.getTarget()),
-                    in.find(each.getWeight()), ignoredBy(each),
-                    each.getLabelSmoothing().convertToDouble(),
-                    each.getReduction()},
-                   each.getWeight(), false);
-      })
-      .Case([&](mp::CrossEntropyGradOp each) {
-        return crossEntropyGradient(each, in);
-      })
-      .Case([&](mp::NllLossOp each) {
-        return set({in.find(each.getInput()), in.find(each.getTarget()),
-                    in.find(each.getWeight()), ignoredBy(each), 0,
-                    each.getReduction()},
-                   each.getWeight(), true);
-      })
-      .Case([&](mp::NllLossGradOp each) { return nllGradient(each, in); })
-      .Default(failure());
 }
 
 //===----------------------------------------------------------------------===//
@@ -535,8 +266,6 @@ differentiateLogits(mp::BinaryCrossEntropyWithLogitsGradOp op, Evaluation &in) {
 }
 
 LogicalResult evaluation::evaluateLoss(Operation *op, Evaluation &in) {
-  if (succeeded(evaluateClassLoss(op, in)))
-    return success();
   if (auto logits = dyn_cast<mp::BinaryCrossEntropyWithLogitsOp>(op))
     return sumLogits(logits, in);
   if (auto gradient = dyn_cast<mp::BinaryCrossEntropyWithLogitsGradOp>(op))
