@@ -349,7 +349,7 @@ void SampledStep::measureOn(const Draw &draw, const ScalingOf &scalings,
     measureOne(role, role.product, {std::move(lhs), std::move(rhs)});
     return made;
   };
-  // What they read is that of the exact step: nothing in between changes.
+  // They read operands of the exact step: nothing in between changes.
   again.run(products);
 }
 

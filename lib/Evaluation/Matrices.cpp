@@ -49,7 +49,7 @@ addTile(const float *a, int64_t aStride, const float *b, int64_t bStride,
 MPOPT_VECTOR_CLONES
 static void addProduct(const float *a, int64_t rows, const float *b,
                        int64_t columns, int64_t depth, float *c) {
-  // Of one batch of the depth, a panel of b stays in the first cache.
+  // A panel of b of this depth stays in the first cache.
   constexpr int64_t kDepth = 256;
   for (int64_t k0 = 0; k0 < depth; k0 += kDepth) {
     int64_t deep = std::min(kDepth, depth - k0);

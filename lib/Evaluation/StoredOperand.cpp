@@ -46,7 +46,7 @@ struct Groups {
                                           : scaling.size) {}
 };
 
-/// What was stored, and lost of it.
+/// The elements and groups that were stored, and those that were lost.
 struct Count {
   int64_t live = 0, clipped = 0, flushed = 0, groups = 0, zeros = 0;
 

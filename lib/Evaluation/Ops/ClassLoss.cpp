@@ -30,7 +30,7 @@ public:
         positions.push_back(dim);
   }
   size_t axis() const { return shape.size() > 1 ? 1 : 0; }
-  /// Of the first class of a position.
+  /// The offset of the first class of a position.
   int64_t first(int64_t position) const {
     return position / stride * stride * count + position % stride;
   }
@@ -219,9 +219,9 @@ static LogicalResult sumClasses(OpTy op, bool isLog, Evaluation &in) {
   auto loss = readLoss(op, op.getInput(), in);
   if (!loss)
     return failure();
-  auto made = lossOf(*loss, isLog ? *loss->scores
-                                  : logSoftmax(*loss->scores,
-                                               Classes(*loss->scores)));
+  auto made =
+      lossOf(*loss, isLog ? *loss->scores
+                          : logSoftmax(*loss->scores, Classes(*loss->scores)));
   if (!made)
     return failure();
   in.set(op->getResult(0), std::move(*made));
@@ -252,9 +252,8 @@ LogicalResult evaluation::evaluateClassLoss(Operation *op, Evaluation &in) {
       .Case([&](mp::SoftmaxCrossEntropyGradOp each) {
         return softmaxCrossEntropyGradient(each, in);
       })
-      .Case([&](mp::CrossEntropyOp each) {
-        return sumClasses(each, false, in);
-      })
+      .Case(
+          [&](mp::CrossEntropyOp each) { return sumClasses(each, false, in); })
       .Case([&](mp::CrossEntropyGradOp each) {
         return differentiateClasses(each, false, in);
       })

@@ -35,8 +35,8 @@ static std::optional<SmallVector<const Array *, 3>> find(ValueRange values,
   return arrays;
 }
 
-/// Of two operands; the usual cases of equal shapes and of one number go
-/// without an index.
+/// Combines two operands; equal shapes and single numbers, the usual cases,
+/// need no index.
 template <typename Function>
 static std::optional<Array> combine(const Array &lhs, const Array &rhs,
                                     Function function) {
@@ -135,7 +135,7 @@ static LogicalResult clip(mp::ClipOp op, Evaluation &in) {
   return success();
 }
 
-/// Of three operands that are broadcast to one shape.
+/// Combines three operands that are broadcast to one shape.
 template <typename Function>
 static LogicalResult combineThree(Operation *op, Evaluation &in,
                                   Function function) {

@@ -25,8 +25,8 @@ struct Layout {
   size_t shared = 1;
 
   static std::optional<Layout> ofRows(const Array &input, int64_t axis);
-  /// Of [N, C, D1...]: each sample's groups of channels, or those of all
-  /// samples.
+  /// The layout of [N, C, D1...]: each sample's groups of channels, or those of
+  /// all samples.
   static std::optional<Layout> ofChannels(const Array &input, int64_t groups,
                                           bool bySample);
 };

@@ -66,7 +66,7 @@ static std::optional<Axes> findAxes(Operation *op, const Array &from,
   return findAxes(op, from, std::move(list));
 }
 
-/// Of each group from `start` on; `finish` gets the total and the number.
+/// Adds up each group from `start` on; `finish` gets the total and the number.
 template <typename Add, typename Finish>
 static LogicalResult reduce(Operation *op, Evaluation &in, double start,
                             Add add, Finish finish) {
