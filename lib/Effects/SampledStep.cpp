@@ -238,13 +238,15 @@ static bool cancels(Value gradient, const Evaluation &exact) {
               *terms = sum ? exact.lookUp(sum.getInput()) : nullptr;
   if (!total || !terms)
     return false;
-  double of[2] = {0, 0};
-  for (auto [array, size] : llvm::zip_equal(ArrayRef{total, terms}, of))
-    for (float number : array->numbers)
+  auto sizeOf = [](const Array &array) {
+    double size = 0;
+    for (float number : array.numbers)
       size += std::fabs(number);
+    return size;
+  };
   // A hundred roundings of FP32: the terms come of products of that length.
   constexpr double kRounded = 100 * 0x1p-24;
-  return of[0] <= kRounded * of[1];
+  return sizeOf(*total) <= kRounded * sizeOf(*terms);
 }
 
 bool SampledStep::evaluate() {

@@ -147,7 +147,8 @@ static std::optional<Matrices> arrange(const Array &array, StringRef text,
     return std::nullopt;
   SmallVector<int64_t> axes;
   int64_t sizes[3] = {1, 1, 1};
-  for (auto [part, labels] : llvm::enumerate(ArrayRef{batch, own, summed}))
+  const StringRef parts[] = {batch, own, summed};
+  for (auto [part, labels] : llvm::enumerate(parts))
     for (char label : labels) {
       axes.push_back(int64_t(text.find(label)));
       sizes[part] *= array.shape[size_t(axes.back())];
