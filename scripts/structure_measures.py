@@ -114,8 +114,8 @@ MEASURES: dict[str, tuple[Callable[[Path], int] | None, Places | None]] = {
     "constants without a comment": (None, _constants),
 }
 LIMITS = {
-    "lines of lib and include": 193180,
-    "lines of domains, hazards, effects and repair": 23680,
+    "lines of lib and include": 193190,
+    "lines of domains, hazards, effects and repair": 23690,
     "dispatch sites in 1,000 lines of effects": 8,
     "op walkers": 3,
     "functions over 100 lines": 0,
